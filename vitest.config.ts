@@ -8,8 +8,6 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 
 /** Tests of pure functions, without threads. */
 const pure = ['test/core/terms/**/*.test.ts', 'test/filter/**/*.test.ts'];
-/** Tests that replace a module, which only works in a process of their own. */
-const replacing = ['test/e2e/start-*.test.ts'];
 /** Tests that take more than ten seconds: kill storms, simulated months, certificates under load. */
 const slow = 'test/**/*.slow.test.ts';
 
@@ -44,11 +42,8 @@ export default defineConfig({
     sequence: { sequencer: ProgramsBetween },
     projects: [
       project('pure', pure, [slow], { isolate: false }),
-      project('parts', ['test/**/*.test.ts'], [slow, ...pure, ...replacing], {
+      project('parts', ['test/**/*.test.ts'], [slow, ...pure], {
         isolate: false,
-        setupFiles: ['test/helpers/threads-in-process.ts'],
-      }),
-      project('replacing', replacing, [slow], {
         setupFiles: ['test/helpers/threads-in-process.ts'],
       }),
       project('promises', [...promises], [], patient),

@@ -1,147 +1,90 @@
-/** Intake benchmark: earshot against two baselines, with a growing log, and with each background job. */
-import { figure, hasFaults, renderMachine, renderTargets } from './figures.ts';
-import { measureGrowth } from './growth.ts';
+/** Intake benchmark: earshot against two other servers, in turn. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { currentProductFile } from '../src/features/products/index-file/product-file.ts';
+import { figure, inMegabytes, median, target } from './figures.ts';
+import { defineBenchmark } from './harness.ts';
 import {
-  type BenchIo,
-  type Benchmark,
-  dirOption,
-  flag,
-  integer,
-  integerList,
-  number,
-  optional,
-  runBenchmark,
-  word,
-} from './harness.ts';
-import {
-  type MeasuredPart,
-  measureComparison,
-  measureIndexing,
-  measureSinks,
-  measureSummaries,
-} from './intake-parts.ts';
-import { createSetting, faultsOf, loadOptions } from './measure.ts';
-import { ackIdForms, meanBodyBytes } from './notifications.ts';
+  createSetting,
+  faultsOf,
+  loadOptions,
+  measureInTurn,
+  measureServer,
+  readDatabase,
+  renderRounds,
+  speedRatio,
+} from './measure.ts';
+import { databaseFile, serverNames } from './servers.ts';
 
-/** Maximum processor use of other programs, in cores, without a warning in the report. */
-const otherCoresMax = 0.25;
+/** Maximum processor use of other programs, and of the load generator, in cores, without a caution. */
+const [otherCoresMax, generatorCoresMax] = [0.25, 0.85];
 
-const options = {
-  ...loadOptions,
-  'ack-ids': {
-    ...word(
-      'FORM',
-      'observed (as recorded, increasing with time) or guid (as specified)',
-      ackIdForms,
-    ),
-    default: 'observed',
-  },
-  growth: flag(
-    'also measure speed and memory on a small and on a large database, and the\nlatency of the readiness probe while another process scans the large one',
-  ),
-  'growth-rows': integerList('A,B', 'rows of the small and the large database', {
-    ...{ default: '10000,1000000', max: 100_000_000, count: 2 },
-  }),
-  'prefill-body-bytes': optional(
-    integer('N', 'size of their bodies (default: real size, about 5 kB each)', {
-      ...{ min: 1, max: 1_048_576 },
-    }),
-  ),
-  'probe-seconds': number('S', 'duration of the probe, when idle and during scans', {
-    ...{ default: 10, quick: 2, min: 0.1, max: 600 },
-  }),
-  index: flag(
-    'also measure intake with the product index on and off in turn, and the\nindexing rate during intake at full speed',
-  ),
-  summaries: flag(
-    'also measure intake without summaries and with a summary of every product\n(the model answers after a second) in turn',
-  ),
-  sinks: flag(
-    'also measure intake without a sink, with a webhook that never answers, and\nwith one that accepts everything immediately, in turn',
-  ),
-  'no-comparison': flag('skip the comparison, with --growth, --index, --summaries or --sinks'),
-  dir: dirOption,
-  quick: flag('one round of 2 s after 1 s of warm-up, 2 s of probe'),
-  check: flag('exit 1 if a target is missed'),
-};
-
-/** Runs the benchmark and returns the exit code. */
-export function run(argv: readonly string[], io: BenchIo): Promise<number> {
-  return runBenchmark(intake, argv, io);
-}
-
-const intake: Benchmark<typeof options> = {
+export const benchmark = defineBenchmark({
   command: 'npm run bench --',
   about: `Measures earshot against two baselines in one run, over HTTPS on loopback, with the same certificate
 and the same notifications of real size:
   bare         a Hono server that reads the body and stores nothing: the upper limit
   twenty-line  Hono, Basic Auth and one durable SQLite insert per request: a simple receiver
 Then checks that the database file contains every notification that was answered with 200.`,
-  options,
-  closing: `Exit code: 0 done, 1 an answered notification is missing, a request failed, or (--check) a target was
-missed; 2 invalid usage.
-
-Examples:
-  npm run bench -- --quick
-  npm run bench -- --rounds 3 --seconds 5 --json > bench.json
-  npm run bench -- --growth --no-comparison --dir /mnt/disk
-  npm run bench -- --index --no-comparison
-  npm run bench -- --summaries --no-comparison
-  npm run bench -- --sinks --no-comparison
-  npm run bench -- --growth --growth-rows 1000,50000 --quick`,
-  refuse: ({ growth, index, summaries, sinks, 'no-comparison': isLeftOut }) =>
-    isLeftOut && !growth && !index && !summaries && !sinks
-      ? '--no-comparison requires --growth, --index, --summaries or --sinks'
-      : null,
+  options: loadOptions,
   async measure(chosen, context) {
-    const ackIdForm = ackIdForms.find((form) => form === chosen['ack-ids']) ?? 'observed';
-    const setting = await createSetting(chosen, context, ackIdForm);
-    const [smallRows = 0, largeRows = 0] = chosen['growth-rows'];
-    const bodyBytes = chosen['prefill-body-bytes'];
-    const growth = { smallRows, largeRows, bodyBytes, probeMs: chosen['probe-seconds'] * 1_000 };
-    // In the order of the report; null if not run.
-    const parts: Record<string, MeasuredPart | null> = {
-      comparison: chosen['no-comparison'] ? null : await measureComparison(setting),
-      growth: chosen.growth ? await measureGrowth(setting, growth) : null,
-      indexing: chosen.index ? await measureIndexing(setting) : null,
-      summaries: chosen.summaries ? await measureSummaries(setting) : null,
-      deliveryState: chosen.sinks ? await measureSinks(setting) : null,
-    };
-    const measured = Object.values(parts).filter((part) => part !== null);
-    const runs = measured.flatMap((part) => part.runs);
-    const targets = measured.flatMap((part) => part.targets);
-    const faults = [...runs.flatMap(faultsOf), ...measured.flatMap((part) => part.faults)];
-    const { rounds, connections, warmUpMs, measureMs } = setting;
-    const meanBytes = meanBodyBytes(ackIdForm);
-    const load = `${connections} keep-alive connections, bodies of ${figure(meanBytes)} bytes with AckIds as ${ackIdForm === 'guid' ? 'specified (GUID)' : 'observed'}, ${measureMs / 1_000} s after ${warmUpMs / 1_000} s of warm-up; median of ${rounds} round(s)`;
-    // Other programs lower some figures more than others.
-    const otherCores = Math.max(...runs.map((one) => one.otherCores ?? 0));
-    const caution = `Caution: other programs used up to ${figure(otherCores, 2)} cores. Repeat on an idle machine.`;
-    const { machine, command } = context.about;
-    return {
-      report: {
-        ...context.about,
-        setting: {
-          ...{ rounds, ackIdForm, connections, warmUpMs, measureMs },
-          // Mean size of the sent notifications.
-          bodyBytes: meanBytes,
+    const setting = await createSetting(chosen, context);
+    const indexing: (number | null)[] = [];
+    const rounds = await measureInTurn(setting, 'intake', serverNames, (server, dataFolder) =>
+      measureServer(setting, server, dataFolder, {
+        loaded: async () => {
+          if (server === 'earshot') indexing.push(await untilIndexed(dataFolder));
         },
-        ...Object.fromEntries(
-          Object.entries(parts).map(([name, part]) => [name, part?.figures ?? null]),
-        ),
-        ...{ targets, faults },
-      },
+      }),
+    );
+    const runs = rounds.flatMap((round) => Object.values(round));
+    const most = (pick: (run: (typeof runs)[number]) => number | null) =>
+      Math.max(...runs.map((one) => pick(one) ?? 0));
+    const [load, others] = [most((run) => run.generatorCores), most((run) => run.otherCores)];
+    const toTwentyLine = median(
+      rounds.map((round) => round.earshot.p99Ms / round['twenty-line'].p99Ms),
+    );
+    const peak = median(rounds.map(({ earshot }) => earshot.peakResidentBytes));
+    return {
+      setting: setting.text,
+      figures: { rounds, indexing },
       text: [
-        renderMachine(machine, load),
-        ...measured.flatMap((part) => part.text),
-        ...(otherCores > otherCoresMax ? [caution] : []),
-        renderTargets(targets),
-        faults.length > 0
-          ? ['FAILED', ...faults.map((fault) => `  ${fault}`)].join('\n')
-          : 'Every notification that was answered with 200 is in the database exactly once.',
-        `Repeat: ${command}`,
+        renderRounds('server', serverNames, rounds),
+        `The load generator used at most ${figure(load, 2)} cores, other programs ${figure(others, 2)}.`,
+        ...(load > generatorCoresMax ? ['Caution: the load generator may limit the rate.'] : []),
+        ...(others > otherCoresMax ? ['Caution: repeat on an idle machine.'] : []),
       ],
-      hasFailed: hasFaults({ faults, targets }, chosen),
+      targets: [
+        target('requests/s, earshot / twenty-line', speedRatio(rounds, 'earshot', 'twenty-line'), {
+          min: 3.5,
+        }),
+        target('requests/s, earshot / bare', speedRatio(rounds, 'earshot', 'bare'), { min: 0.5 }),
+        target('p99, earshot / twenty-line', toTwentyLine, { max: 0.5 }),
+        target(`seconds to index ${burst} after a burst`, median(indexing), { max: 30 }),
+        target('earshot peak memory, MB', inMegabytes(peak), { max: 300 }),
+      ],
+      faults: runs.flatMap(faultsOf),
     };
   },
-};
+});
+
+const burst = 100_000;
+const catchUpMaxMs = 300_000;
+
+/**
+ * Waits until the index has the last position of the log. Returns the seconds for a burst of 100,000 at this speed; null
+ * if the index was not behind. Throws after a time limit.
+ */
+async function untilIndexed(dataFolder: string): Promise<number | null> {
+  const indexFile = currentProductFile(dataFolder) ?? '';
+  const valueIn = (file: string, sql: string) =>
+    readDatabase(file, (db) => Number(db.prepare(sql).pluck().get()));
+  const indexed = () => valueIn(indexFile, 'SELECT position FROM progress');
+  const last = valueIn(databaseFile(dataFolder), 'SELECT max(position) FROM notification');
+  const startMs = performance.now();
+  const behind = last - indexed();
+  while (indexed() < last) {
+    if (performance.now() - startMs > catchUpMaxMs) throw new Error('the index did not catch up');
+    await delay(50);
+  }
+  return behind === 0 ? null : ((performance.now() - startMs) / 1_000 / behind) * burst;
+}

@@ -1,6 +1,6 @@
 /**
- * Other servers of the benchmark, each started by name as a separate process: two baselines, a web service for
- * sinks, and a language model. Environment: PORT (on loopback); for the baselines TLS_CERT and TLS_KEY (files);
+ * Other servers of the benchmark, each started by name as a separate process: two baselines, and a web service for
+ * sinks. Environment: PORT (on loopback); for the baselines TLS_CERT and TLS_KEY (files);
  * for the twenty-line receiver also DATABASE (file), USERNAME and PASSWORD.
  */
 import { readFileSync } from 'node:fs';
@@ -14,11 +14,6 @@ const listenPort = Number(env.PORT);
 
 /** Answer time of a slow web service. */
 const slowMs = 1_000;
-
-/** Hosted models need a few seconds for a short text. */
-const modelDelayMs = 1_000;
-/** Contains no claim to check, so it is stored unchanged. */
-const modelText = 'A product of {mission} has arrived.';
 
 function serveHttps(app: Hono): void {
   const serverOptions = {
@@ -68,20 +63,6 @@ const counterparts: Readonly<Record<string, () => void | Promise<void>>> = {
         const accept = () => response.writeHead(204).end();
         if (request.url === '/accept') accept();
         if (request.url === '/slow') setTimeout(accept, slowMs);
-      });
-    });
-    server.listen(listenPort, '127.0.0.1');
-  },
-
-  /** Answers every completion after a second with the same text. */
-  model: () => {
-    const message = { role: 'assistant', content: modelText };
-    const body = JSON.stringify({ choices: [{ message }] });
-    const server = createHttpServer((request, response) => {
-      request.resume().on('end', () => {
-        setTimeout(() => {
-          response.writeHead(200, { 'content-type': 'application/json' }).end(body);
-        }, modelDelayMs);
       });
     });
     server.listen(listenPort, '127.0.0.1');

@@ -2,13 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
 import { openStore } from '../test/helpers/store.ts';
-import { type BenchIo, type Cleanup, createCleanup, createProgress } from './harness.ts';
+import { type Cleanup, defineBenchmark } from './harness.ts';
 import { freePort } from './processes.ts';
+import { registration, saveRegistration } from './registration.ts';
 import { createEndpoint, earshotProgram } from './servers.ts';
 
 /** Number of scrapes, one per second; rates use 15. */
@@ -20,48 +20,45 @@ const mayBeEmpty = new Map([['Last renewal', 'its certificate is from files']]);
 /** Maximum number of series shown by name; others are counted. */
 const seriesShownMax = 5;
 
-/** Prints the panels with their values. Returns the exit code: 1 if a panel is empty or a rule fails. */
-export async function run(_argv: readonly string[], io: BenchIo): Promise<number> {
-  const cleanup = createCleanup();
-  const progress = createProgress(io.stderr);
-  try {
-    const folder = cleanup.temporaryFolder(tmpdir());
+/** Fails if a panel is empty or a rule fails. */
+export const benchmark = defineBenchmark({
+  command: 'npm run check:dashboard --',
+  about: 'Runs every query of the dashboard on a real Prometheus, with a receiver that has data.',
+  options: {},
+  async measure(_, { cleanup, progress, folder: parent }) {
+    const folder = cleanup.temporaryFolder(parent);
     progress.show('starting a receiver, a sandbox and Prometheus');
     const receiver = await startMonitoredReceiver(folder, cleanup);
-    const { target } = receiver;
-    const prometheus = await startPrometheus({ folder, port: await freePort(), target, cleanup });
+    const prometheus = await startPrometheus(folder, receiver.target, cleanup);
     progress.show('collecting');
-    await waitForScrapes(prometheus);
-    const { lines, faults } = await showPanels(prometheus, target);
-    progress.clear();
-    io.stdout.write(`${lines.join('\n')}\n`);
-    faults.push(...(await ruleFaults(prometheus)));
-    for (const fault of faults) io.stderr.write(`${fault}\n`);
+    const enough = 'count_over_time(earshot_status_available[10m])';
+    while (((await prometheus.ask(enough))[0]?.value ?? 0) < scrapesMin) await delay(500);
+    const { lines, faults } = await showPanels(prometheus, receiver.target);
+    const rules = await prometheus.rules();
+    // Every rule must be evaluated; a healthy receiver triggers none.
+    const bad = rules.filter(({ health, state }) => health !== 'ok' || state === 'firing');
+    if (rules.length === 0) faults.push('No alert rules.');
+    faults.push(...bad.map((rule) => JSON.stringify(rule)));
     await receiver.close();
-    return faults.length === 0 ? 0 : 1;
-  } finally {
-    progress.clear();
-    cleanup.run();
-  }
-}
+    const text = [['| row | panel | shows |', '|---|---|---|', ...lines].join('\n')];
+    return { setting: 'panels, for docs/reference/dashboard.md', figures: { lines }, text, faults };
+  },
+});
 
-async function waitForScrapes(prometheus: PrometheusServer): Promise<void> {
-  const enough = 'count_over_time(earshot_status_available[10m])';
-  while (((await prometheus.ask(enough))[0]?.value ?? 0) < scrapesMin) await delay(500);
-}
-
-/** Returns a Markdown table, which is copied to docs/monitoring.md. */
+/** Returns the rows of a Markdown table. */
 async function showPanels(prometheus: PrometheusServer, instance: string) {
-  const faults: string[] = [];
+  const [lines, faults]: [string[], string[]] = [[], []];
   // Evaluates everything at the same time, like Grafana.
   const time = Date.now() / 1_000;
-  const ask: PrometheusServer['ask'] = (query) => prometheus.ask(query, time);
-  const lines = ['| row | panel | shows |', '|---|---|---|'];
-  for (const { row, panels } of readPanels(instance)) {
-    for (const panel of panels) {
-      const values = await renderPanel(panel, ask, faults);
-      lines.push(`| ${row} | ${panel.title} | ${values} |`);
+  let row = '';
+  for (const shipped of JSON.parse(readFileSync(dashboardFile, 'utf8')).panels as ShippedPanel[]) {
+    if (shipped.type === 'row') {
+      row = shipped.title;
+      continue;
     }
+    const ask = (query: string) => prometheus.ask(query, time);
+    const values = await renderPanel(panelOf(shipped, instance), ask, faults);
+    lines.push(`| ${row} | ${shipped.title} | ${values} |`);
   }
   return { lines, faults };
 }
@@ -85,15 +82,6 @@ async function renderPanel(
   return [...texts.slice(0, seriesShownMax), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
 }
 
-/** Every rule must be evaluated; a healthy receiver triggers none. */
-async function ruleFaults(prometheus: PrometheusServer): Promise<string[]> {
-  const rules = await prometheus.rules();
-  if (rules.length === 0) return ['No alert rules.'];
-  return rules
-    .filter(({ health, state }) => health !== 'ok' || state === 'firing')
-    .map(({ name, health, state, lastError = '' }) => `${name}: ${health}, ${state} ${lastError}`);
-}
-
 const dashboardFile = join(import.meta.dirname, '../deploy/grafana/earshot.json');
 
 interface Panel {
@@ -104,17 +92,9 @@ interface Panel {
   queries: { query: string; legend: string }[];
 }
 
-/** Reads the shipped dashboard by rows, with Grafana's variables replaced. */
-function readPanels(instance: string): { row: string; panels: Panel[] }[] {
-  const rows: { row: string; panels: Panel[] }[] = [];
-  for (const panel of JSON.parse(readFileSync(dashboardFile, 'utf8')).panels) {
-    if (panel.type === 'row') rows.push({ row: panel.title, panels: [] });
-    else rows.at(-1)?.panels.push(panelOf(panel, instance));
-  }
-  return rows;
-}
-
+/** A panel, or the title of a row. */
 interface ShippedPanel {
+  type: string;
   title: string;
   fieldConfig: { defaults: { unit: string; mappings?: Mapping[] } };
   targets: { expr: string; legendFormat: string }[];
@@ -124,6 +104,7 @@ interface Mapping {
   options: Record<string, { text: string }>;
 }
 
+/** Replaces Grafana's variables. */
 function panelOf({ title, fieldConfig, targets }: ShippedPanel, instance: string): Panel {
   const queries = targets.map(({ expr, legendFormat }) => ({
     legend: legendFormat,
@@ -179,17 +160,21 @@ interface PrometheusServer {
   /** Evaluates a query at a time, seconds since 1970 (default: now). Rejects for an invalid query. */
   ask(query: string, time?: number): Promise<Series[]>;
   /** Returns each alert rule with the result of its evaluation. */
-  rules(): Promise<{ name: string; health: string; state: string; lastError?: string }[]>;
+  rules(): Promise<Rule[]>;
+}
+
+interface Rule {
+  health: string;
+  state: string;
 }
 
 /** Resolves when Prometheus is ready. It scrapes `target` (host and port) every second. */
-async function startPrometheus(options: {
-  folder: string;
-  port: number;
-  target: string;
-  cleanup: Cleanup;
-}): Promise<PrometheusServer> {
-  const { folder, port, target, cleanup } = options;
+async function startPrometheus(
+  folder: string,
+  target: string,
+  cleanup: Cleanup,
+): Promise<PrometheusServer> {
+  const port = await freePort();
   const shipped = readFileSync(join(deploy, 'prometheus.yml'), 'utf8');
   const config = shipped
     .replace('earshot-rules.yml', join(deploy, 'earshot-rules.yml'))
@@ -208,7 +193,12 @@ async function startPrometheus(options: {
   );
   cleanup.ownProcess(child);
   const api = `http://127.0.0.1:${port}/api/v1`;
-  while (!(await isReady(port))) {
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
     if (child.exitCode !== null) throw new Error('Prometheus exited before it was ready.');
     await delay(100);
   }
@@ -223,17 +213,11 @@ async function startPrometheus(options: {
         }),
       );
     },
-    rules: async () => (await answerOf(`${api}/rules`)).groups.flatMap(rulesOf),
+    rules: async () => {
+      const { groups }: { groups: { rules: Rule[] }[] } = await answerOf(`${api}/rules`);
+      return groups.flatMap(({ rules }) => rules);
+    },
   };
-}
-
-const rulesOf = ({ rules }: { rules: Awaited<ReturnType<PrometheusServer['rules']>> }) => rules;
-
-async function isReady(port: number): Promise<boolean> {
-  return fetch(`http://127.0.0.1:${port}/-/ready`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }
 
 /** Returns the data of an answer, in the format of Prometheus API version 1. */
@@ -254,17 +238,8 @@ const config = `export default {
 };
 `;
 
-interface MonitoredReceiver {
-  /** Host and port of the private listener. */
-  target: string;
-  close(): Promise<void>;
-}
-
-/** Resolves when the receiver is registered and products are published, some twice. */
-async function startMonitoredReceiver(
-  folder: string,
-  cleanup: Cleanup,
-): Promise<MonitoredReceiver> {
+/** Resolves when the receiver is registered and products are published, some twice; `target` is host and port. */
+async function startMonitoredReceiver(folder: string, cleanup: Cleanup) {
   const [listenPort, consolePort] = [await freePort(), await freePort()];
   const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
   const file = (name: string) => join(folder, name);
@@ -328,22 +303,8 @@ async function startMonitoredReceiver(
 async function registerEarlier(dataDir: string): Promise<void> {
   const nowUs = Date.now() * 1_000;
   const atUs = nowUs - 5 * hourMs * 1_000;
+  await saveRegistration(dataDir, registration('demo', atUs, { events: ['created'] }));
   const store = await openStore({ dataDir, nowUs: () => nowUs });
-  const save = {
-    ...{ name: 'demo', type: 'push' as const, events: ['created'] as const, filter: '' },
-    status: 'running' as const,
-    ...{
-      subscriptionId: null,
-      unfinished: false,
-      earlierIds: [],
-      origin: 'flags' as const,
-      changedByPerson: false,
-      reported: [],
-    },
-    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
-    credentialsDigest: null,
-  };
-  await store.administration.commit({ save });
   const gone = { atUs: nowUs, subscription: 'demo', subscriptionId: null, reason: 'A new one.' };
   const history = [{ ...gone, action: 'deleted' as const, actor: 'subscriptions' as const }];
   await store.administration.commit({ removeRegistration: 'demo', history });

@@ -29,26 +29,38 @@ export function describeMachine(dataFolder: string): Machine {
 }
 
 /** Formats the machine, the measurement, and a caution about tmpfs. */
-export function renderMachine(machine: Machine, ...measured: readonly string[]): string {
+export function renderMachine(machine: Machine, measured: string): string {
   const { cores, cpuModel, memoryBytes, system, node, dataInMemory } = machine;
-  const about = `${cores} cores, ${cpuModel}, ${megabytes(memoryBytes)} MB; ${system}; Node ${node}`;
+  const about = `${cores} cores, ${cpuModel}, ${figure(memoryBytes / 1e6)} MB; ${system}; Node ${node}`;
   const caution = 'Caution: the databases are in memory (tmpfs), where no commit waits for a disk.';
-  return [about, ...measured, ...(dataInMemory ? [caution] : [])].join('\n');
+  return [about, measured, ...(dataInMemory ? [caution] : [])].join('\n');
 }
 
-/** Formats a table with a text column followed by right-aligned figures. */
-export function alignTable(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) {
-      widths[column] = Math.max(widths[column] ?? 0, cell.length);
-    }
-  }
-  const aligned = (cell: string, column: number) => {
-    const width = widths[column] ?? 0;
-    return column === 0 ? cell.padEnd(width) : cell.padStart(width);
-  };
-  return rows.map((row) => row.map(aligned).join('  ').trimEnd()).join('\n');
+/** Title, value of an item, and decimals of a number (default: 0). */
+export type Column<Item> = readonly [
+  title: string,
+  value: (item: Item) => string | number | null,
+  decimals?: number,
+];
+
+/** Formats a table with a row for each item: a text column, then right-aligned figures. */
+export function renderTable<Item>(
+  items: readonly Item[],
+  columns: readonly Column<Item>[],
+): string {
+  const cells = columns.map(([title, value, decimals]) => [
+    title,
+    ...items.map((item) => {
+      const one = value(item);
+      return typeof one === 'string' ? one : figure(one, decimals);
+    }),
+  ]);
+  const aligned = cells.map((column, index) => {
+    const width = Math.max(...column.map((cell) => cell.length));
+    return column.map((cell) => (index === 0 ? cell.padEnd(width) : cell.padStart(width)));
+  });
+  const row = (at: number) => aligned.map((column) => column[at]).join('  ');
+  return [0, ...items.map((_, index) => index + 1)].map((at) => row(at).trimEnd()).join('\n');
 }
 
 /** Formats a number with fixed decimals, or a dash for null. */
@@ -56,39 +68,22 @@ export function figure(value: number | null, decimals = 0): string {
   return value === null ? '-' : value.toFixed(decimals);
 }
 
-/** Formats bytes as MB (a million bytes), or a dash for null. */
-export function megabytes(bytes: number | null): string {
-  return figure(inMegabytes(bytes));
-}
-
+/** Returns MB (a million bytes). */
 export function inMegabytes(bytes: number | null): number | null {
   return bytes === null ? null : bytes / 1e6;
 }
 
-/** Half of the measurements lie between the two quartiles. */
-export interface Spread {
-  readonly median: number;
-  readonly lowerQuartile: number;
-  readonly upperQuartile: number;
-}
-
 /**
- * Returns median and quartiles, interpolated. Null if any value is null or there are none, because a median of
- * some values would be misleading.
+ * Returns the median, interpolated. Null if any value is null or there are none, because a median of some values would
+ * be misleading.
  */
-export function spreadOf(values: readonly (number | null)[]): Spread | null {
+export function median(values: readonly (number | null)[]): number | null {
   const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (sorted.length === 0 || sorted.length < values.length) return null;
-  const at = (share: number) => {
-    const place = share * (sorted.length - 1);
-    const below = sorted[Math.floor(place)] ?? 0;
-    return below + ((sorted[Math.ceil(place)] ?? 0) - below) * (place - Math.floor(place));
-  };
-  return { median: at(0.5), lowerQuartile: at(0.25), upperQuartile: at(0.75) };
-}
-
-export function median(values: readonly (number | null)[]): number | null {
-  return spreadOf(values)?.median ?? null;
+  const [low, high] = [Math.floor, Math.ceil].map(
+    (round) => sorted[round((sorted.length - 1) / 2)],
+  );
+  return ((low ?? 0) + (high ?? 0)) / 2;
 }
 
 /** Returns the quantile for a share from 0 to 1; null for an empty list. */
@@ -121,17 +116,10 @@ export function target(
 
 /** Formats targets and results as a table. */
 export function renderTargets(targets: readonly TargetResult[]): string {
-  const status = (met: boolean | null) => (met === null ? 'not measured' : met ? 'met' : 'missed');
-  const rows = targets.map(({ name, bound, value, met }) => {
-    return [name, figure(value, 2), bound, status(met)];
-  });
-  return alignTable([['target', 'measured', 'bound', 'status'], ...rows]);
-}
-
-/** Returns true for exit code 1: any fault or, with --check, a target that was not met. */
-export function hasFaults(
-  { faults = [], targets }: { faults?: readonly string[]; targets: readonly TargetResult[] },
-  { check }: { check: boolean },
-): boolean {
-  return faults.length > 0 || (check && targets.some(({ met }) => met !== true));
+  return renderTable(targets, [
+    ['target', ({ name }) => name],
+    ['measured', ({ value }) => value, 2],
+    ['bound', ({ bound }) => bound],
+    ['status', ({ met }) => (met === null ? 'not measured' : met ? 'met' : 'missed')],
+  ]);
 }

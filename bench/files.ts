@@ -3,61 +3,25 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  alignTable,
-  figure,
-  hasFaults,
-  inMegabytes,
-  megabytes,
-  renderMachine,
-  renderTargets,
-  type TargetResult,
-  target,
-} from './figures.ts';
-import {
-  type BenchIo,
-  type Benchmark,
-  type Cleanup,
-  dirOption,
-  flag,
-  integerList,
-  runBenchmark,
-} from './harness.ts';
+import { inMegabytes, renderTable, type TargetResult, target } from './figures.ts';
+import { type Cleanup, defineBenchmark, flag, integers } from './harness.ts';
 import { readCpuMs, watchMemory } from './processes.ts';
 import { prepareQueryData } from './query-data.ts';
 import { earshotProgram } from './servers.ts';
 
-const options = {
-  rows: integerList('N,…', 'products of each index', {
-    ...{ default: '10000,1000000', quick: '2000,20000', max: 100_000_000 },
-  }),
-  dir: dirOption,
-  keep: flag('keep the data in products-N, and reuse existing data'),
-  quick: flag('--rows 2000,20000 by default'),
-  check: flag('exit 1 if a target is missed'),
-};
-
 /** Formats from the index alone; only `stac` also reads the records. */
 const forms = ['geoparquet', 'stac', 'csv'] as const;
 
-/** Runs the benchmark and returns the exit code. */
-export function run(argv: readonly string[], io: BenchIo): Promise<number> {
-  return runBenchmark(files, argv, io);
-}
-
-const files: Benchmark<typeof options> = {
+export const benchmark = defineBenchmark({
   command: 'npm run bench:files --',
-  about: `Generates products at the catalogue's rate of 32,000 a day, indexes them, and measures
+  about: `Generates products at the catalogue's rate of 32,000 a day, indexes them (3 GB per million), and measures
 \`earshot query products\` that writes all of them to a file: the whole process, with its start.`,
-  options,
-  closing: `Exit code: 0 done, 1 failed or (--check) a target was missed, 2 invalid usage.
-
-Examples:
-  npm run bench:files                              five minutes, 3 GB
-  npm run bench:files -- --quick
-  npm run bench:files -- --dir /mnt/disk --keep --json > files.json`,
+  options: {
+    rows: integers('products of the indexes', [10_000, 1_000_000], [2_000, 20_000]),
+    keep: flag('keep the data in products-N, and reuse existing data'),
+  },
   refuse: ({ keep, dir }) => (keep && dir === undefined ? '--keep requires --dir' : null),
-  async measure({ rows, keep, check }, { cleanup, progress, folder, about }) {
+  async measure({ rows, keep }, { cleanup, progress, folder }) {
     const parent = keep ? folder : cleanup.temporaryFolder(folder);
     const measured: FileFigures[] = [];
     for (const count of rows) {
@@ -67,14 +31,27 @@ Examples:
         measured.push({ form, rows: count, ...(await measureFile(data.folder, form, cleanup)) });
       }
     }
-    const targets = measured.flatMap(targetsOf);
+    const secondsOfCsv = (count: number) =>
+      measured.find(({ form, rows }) => form === 'csv' && rows === count)?.seconds ?? Number.NaN;
     return {
-      report: { ...about, measured, targets },
-      text: [renderMachine(about.machine), render(measured), renderTargets(targets)],
-      hasFailed: hasFaults({ targets }, { check }),
+      setting: `files of ${rows.join(' and ')} products`,
+      figures: { measured },
+      text: [
+        renderTable(measured, [
+          ['file', ({ form }) => form],
+          ['products', ({ rows }) => rows],
+          ['s', ({ seconds }) => seconds, 1],
+          ['times csv', ({ rows, seconds }) => seconds / secondsOfCsv(rows), 1],
+          ['CPU s', ({ cpuSeconds }) => cpuSeconds, 1],
+          ['peak MB', ({ peakResidentBytes }) => inMegabytes(peakResidentBytes)],
+          ['file MB', ({ fileBytes }) => inMegabytes(fileBytes)],
+          ['bytes/product', ({ rows, fileBytes }) => fileBytes / rows],
+        ]),
+      ],
+      targets: measured.flatMap(targetsOf),
     };
   },
-};
+});
 
 interface FileFigures {
   readonly form: (typeof forms)[number];
@@ -130,14 +107,4 @@ function targetsOf({ form, rows, seconds, peakResidentBytes }: FileFigures): Tar
     ...(rows === largeRows ? [target(`${name}, s`, seconds, { max: 60 })] : []),
     target(`${name}, peak memory, MB`, inMegabytes(peakResidentBytes), { max: 300 }),
   ];
-}
-
-function render(measured: readonly FileFigures[]): string {
-  const header = ['file', 'products', 's', 'CPU s', 'products/s', 'peak MB', 'file MB', 'bytes'];
-  const rows = measured.map((one) => [
-    ...[one.form, String(one.rows), figure(one.seconds, 1), figure(one.cpuSeconds, 1)],
-    ...[figure(one.rows / one.seconds), megabytes(one.peakResidentBytes)],
-    ...[megabytes(one.fileBytes), figure(one.fileBytes / one.rows)],
-  ]);
-  return [alignTable([header, ...rows]), '', 'Bytes: of the file, for each product.'].join('\n');
 }

@@ -1,10 +1,10 @@
-/** Shared parts of all benchmarks: options, help, progress, cleanup and the exit code. */
+/** Shared parts of all benchmarks and attacks: options, help, progress, report, cleanup and the exit code. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeMachine, type Machine } from './figures.ts';
+import { describeMachine, renderMachine, renderTargets, type TargetResult } from './figures.ts';
 
 /** Output of a benchmark: the report on `stdout`, everything else on `stderr`. */
 export interface BenchIo {
@@ -17,20 +17,19 @@ class UsageError extends Error {}
 
 /** An option of a command line. */
 export interface Option<Value> {
+  readonly text: string;
   /** Placeholder of the value in the help text; undefined for a flag. */
   readonly argument?: string;
-  readonly text: string;
-  /** Default value, as typed. */
-  readonly default?: string;
-  /** Default value with --quick. */
-  readonly quick?: string;
-  /** Parses the value. Throws UsageError. */
-  readonly read: (text: string, flag: string) => Value;
+  /** Default values, without and with --quick. */
+  readonly usual?: Value | undefined;
+  readonly quick?: Value | undefined;
+  /** Parses the value. Returns undefined for an invalid one. */
+  readonly read: (typed: string) => Value | undefined;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each option has a type of its own.
 type OptionTable = Readonly<Record<string, Option<any>>>;
-type Values<Table extends OptionTable> = {
+export type Values<Table extends OptionTable> = {
   readonly [Flag in keyof Table]: Table[Flag] extends Option<infer Value> ? Value : never;
 };
 
@@ -38,112 +37,82 @@ export function flag(text: string): Option<boolean> {
   return { text, read: () => true };
 }
 
-interface NumberRange {
-  readonly default?: number;
-  readonly quick?: number;
-  readonly min: number;
-  readonly max: number;
+/** Option of a number that is not negative, with its default, also the one with --quick. */
+export function number(text: string, usual: number, quick = usual): Option<number> {
+  return { ...{ text, argument: 'N', usual, quick }, read: readNumber };
 }
 
-export function number(argument: string, text: string, range: NumberRange): Option<number> {
-  const read = (typed: string, name: string) => numberOf(typed, name, range);
-  return { argument, text, ...defaultsOf(range), read };
+export function integer(text: string, usual: number, quick = usual): Option<number> {
+  return { ...number(text, usual, quick), read: readInteger };
 }
 
-export function integer(argument: string, text: string, range: NumberRange): Option<number> {
-  const read = (typed: string, name: string) => integerOf(typed, name, range);
-  return { argument, text, ...defaultsOf(range), read };
+/** Option of an integer without a default. */
+export function optionalInteger(text: string): Option<number | undefined> {
+  return { text, argument: 'N', read: readInteger };
 }
 
-/** Option of comma-separated integers, `count` of them or any number. */
-export function integerList(
-  argument: string,
-  text: string,
-  range: { default: string; quick?: string; max: number; count?: number },
-): Option<number[]> {
-  const read = (typed: string, name: string) => {
-    const parts = typed.split(',');
-    if (range.count === 2 && parts.length !== 2) {
-      throw new UsageError(`--${name} requires two comma-separated numbers, not ${typed}`);
-    }
-    return parts.map((part) => integerOf(part, name, { min: 1, max: range.max }));
+/** Option of comma-separated integers, as many as in the default. */
+export function integers(text: string, usual: number[], quick: number[]): Option<number[]> {
+  const read = (typed: string) => {
+    const all = typed.split(',').map(readInteger);
+    const valid = all.filter((one) => one !== undefined);
+    return valid.length === all.length && all.length === usual.length ? valid : undefined;
   };
-  const { default: value, quick } = range;
-  return { argument, text, default: value, ...(quick === undefined ? {} : { quick }), read };
+  return { ...{ text, argument: usual.map(() => 'N').join(','), usual, quick }, read };
 }
 
-/** Option of any text, or one of several words; undefined if not given. */
-export function word(
-  argument: string,
-  text: string,
-  among?: readonly string[],
-): Option<string | undefined> {
-  const read = (typed: string, name: string) => {
-    if (among === undefined || among.includes(typed)) return typed;
-    throw new UsageError(`--${name} requires one of ${among.join(', ')}, not ${typed}`);
-  };
-  return { argument, text, read };
+/** Option of any text, or of one of several words, without a default. */
+export function word(text: string, among?: readonly string[]): Option<string | undefined> {
+  const read = (typed: string) => (among?.includes(typed) === false ? undefined : typed);
+  return { text, argument: 'TEXT', read };
 }
 
-/** Makes an option undefined if not given. */
-export function optional<Value>(option: Option<Value>): Option<Value | undefined> {
-  return option;
+function readNumber(typed: string): number | undefined {
+  return typed.trim() !== '' && Number(typed) >= 0 ? Number(typed) : undefined;
 }
 
-function defaultsOf({ default: value, quick }: NumberRange) {
-  return {
-    ...(value === undefined ? {} : { default: String(value) }),
-    ...(quick === undefined ? {} : { quick: String(quick) }),
-  };
-}
-
-function numberOf(typed: string, name: string, { min, max }: NumberRange): number {
-  const value = Number(typed);
-  if (typed.trim() === '' || !(value >= min && value <= max)) {
-    throw new UsageError(`--${name} requires a number from ${min} to ${max}, not ${typed}`);
-  }
-  return value;
-}
-
-function integerOf(typed: string, name: string, range: NumberRange): number {
-  const value = numberOf(typed, name, range);
-  if (!Number.isInteger(value)) throw new UsageError(`--${name} requires an integer, not ${typed}`);
-  return value;
+function readInteger(typed: string): number | undefined {
+  return Number.isSafeInteger(readNumber(typed)) ? Number(typed) : undefined;
 }
 
 const everyOption = {
+  dir: word("folder for the data (default: the system's temporary folder)"),
+  quick: flag('a short run with little data'),
+  check: flag('exit 1 if a target is missed'),
   json: flag('print one JSON object instead of tables'),
   help: flag('print this help'),
 };
 
-/** Option of the folder for data. */
-export const dirOption = word(
-  'FOLDER',
-  "folder for the data (default: the system's temporary folder)",
-);
+type Chosen<Table extends OptionTable> = Values<Table> & Values<typeof everyOption>;
 
 /** A benchmark or attack with its command line. */
-export interface Benchmark<Table extends OptionTable> {
+interface Benchmark<Table extends OptionTable = OptionTable> {
   /** Command before the options, such as `npm run bench:query --`. */
   readonly command: string;
   /** Description for the help text. */
   readonly about: string;
   readonly options: Table;
-  /** Exit codes and examples, for the help text. */
-  readonly closing: string;
   /** Returns the problem with a combination of options, or null. */
-  readonly refuse?: (options: Values<Table>) => string | null;
-  readonly measure: (options: Values<Table>, context: BenchContext) => Promise<Outcome>;
+  refuse?(options: Chosen<Table>): string | null;
+  measure(options: Chosen<Table>, context: BenchContext): Promise<Outcome>;
+}
+
+/** Infers the types of the options. */
+export function defineBenchmark<Table extends OptionTable>(benchmark: Benchmark<Table>): Benchmark {
+  return benchmark;
 }
 
 /** Result of a benchmark. */
 export interface Outcome {
-  /** Output of `--json`. */
-  readonly report: object;
+  /** Description of the measurement. */
+  readonly setting: string;
+  /** Output of `--json`, in addition to the machine, targets and faults. */
+  readonly figures: object;
   /** Text output, in parts separated by empty lines. */
   readonly text: readonly string[];
-  /** True for exit code 1. */
-  readonly hasFailed: boolean;
+  readonly targets?: readonly TargetResult[];
+  /** Any fault causes exit code 1. */
+  readonly faults?: readonly string[];
 }
 
 /** Context of a benchmark. */
@@ -152,20 +121,18 @@ export interface BenchContext {
   readonly progress: Progress;
   /** Parent of temporary folders. */
   readonly folder: string;
-  /** Start of most reports: the machine, and the command that repeats this run. */
-  readonly about: { readonly machine: Machine; readonly command: string };
 }
 
 /** Runs a benchmark and its cleanup. Returns the exit code: 0 done, 1 failed, 2 invalid usage. */
-export async function runBenchmark<Table extends OptionTable>(
-  benchmark: Benchmark<Table>,
+export async function runBenchmark(
+  benchmark: Benchmark,
   argv: readonly string[],
   io: BenchIo,
 ): Promise<number> {
   const table = { ...benchmark.options, ...everyOption };
-  let options: Values<typeof table>;
+  let options: Chosen<OptionTable>;
   try {
-    options = readOptions(table, argv);
+    options = readOptions(table, argv) as Chosen<OptionTable>;
     const refusal = benchmark.refuse?.(options) ?? null;
     if (refusal !== null) throw new UsageError(refusal);
   } catch (error) {
@@ -180,15 +147,23 @@ export async function runBenchmark<Table extends OptionTable>(
   const cleanup = createCleanup();
   const progress = createProgress(io.stderr);
   try {
-    const folder = 'dir' in options && options.dir !== undefined ? String(options.dir) : tmpdir();
-    const command = [benchmark.command, ...argv].join(' ');
-    const about = { machine: describeMachine(folder), command };
-    const { report, text, hasFailed } = await benchmark.measure(options, {
-      ...{ cleanup, progress, folder, about },
-    });
+    const folder = options.dir ?? tmpdir();
+    const outcome = await benchmark.measure(options, { cleanup, progress, folder });
+    const { setting, figures, text, targets = [], faults = [] } = outcome;
+    const machine = describeMachine(folder);
+    const command = [benchmark.command, ...argv].join(' ').replace(/ --$/, '');
+    const tables = [
+      renderMachine(machine, setting),
+      ...text,
+      ...(targets.length > 0 ? [renderTargets(targets)] : []),
+      faults.length > 0 ? ['FAILED', ...faults].join('\n  ') : 'No faults.',
+      `Repeat: ${command}`,
+    ];
+    const report = { machine, command, setting, ...figures, targets, faults };
     progress.clear();
-    io.stdout.write(`${options.json ? JSON.stringify(report, null, 2) : text.join('\n\n')}\n`);
-    return hasFailed ? 1 : 0;
+    io.stdout.write(`${options.json ? JSON.stringify(report, null, 2) : tables.join('\n\n')}\n`);
+    const isMissed = targets.some(({ met }) => met !== true);
+    return faults.length > 0 || (options.check && isMissed) ? 1 : 0;
   } catch (error) {
     progress.clear();
     io.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
@@ -198,44 +173,35 @@ export async function runBenchmark<Table extends OptionTable>(
   }
 }
 
-function readOptions<Table extends OptionTable>(
-  table: Table,
-  argv: readonly string[],
-): Values<Table> {
-  const known = Object.entries(table).map(([name, { argument }]) => [
-    name,
-    {
-      type: argument === undefined ? ('boolean' as const) : ('string' as const),
-      ...(name === 'help' ? { short: 'h' } : {}),
-    },
-  ]);
+function readOptions(table: OptionTable, argv: readonly string[]): Record<string, unknown> {
+  const known = Object.entries(table).map(([name, { argument }]) => {
+    return [name, { type: argument === undefined ? ('boolean' as const) : ('string' as const) }];
+  });
   let typed: Record<string, unknown>;
   try {
     typed = parseArgs({ args: [...argv], options: Object.fromEntries(known) }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
-  const values = Object.entries(table).map(([name, { argument, default: value, quick, read }]) => {
-    if (argument === undefined) return [name, typed[name] === true];
-    const text = typed[name] ?? (typed.quick === true ? quick : undefined) ?? value;
-    return [name, text === undefined ? undefined : read(String(text), name)];
+  const values = Object.entries(table).map(([name, { argument, usual, quick, read }]) => {
+    const given = typed[name];
+    if (argument === undefined) return [name, given === true];
+    if (given === undefined) return [name, typed.quick === true ? quick : usual];
+    const value = read(String(given));
+    if (value === undefined) throw new UsageError(`--${name}: invalid value ${given}`);
+    return [name, value];
   });
   return Object.fromEntries(values);
 }
 
-function helpText(
-  { command, about, closing }: Pick<Benchmark<OptionTable>, 'command' | 'about' | 'closing'>,
-  table: OptionTable,
-): string {
-  const rows = Object.entries(table).map(([name, { argument, text, default: value }]) => [
-    `  --${[name, argument].filter(Boolean).join(' ')}`,
-    value === undefined ? text : `${text} (default: ${value})`,
-  ]);
-  const width = Math.max(...rows.map(([left = '']) => left.length)) + 2;
-  const lines = rows.map(([left = '', text = '']) => {
-    return left.padEnd(width) + text.replaceAll('\n', `\n${' '.repeat(width)}`);
+function helpText({ command, about }: { command: string; about: string }, table: OptionTable) {
+  const lines = Object.entries(table).map(([name, { argument = '', text, usual, quick }]) => {
+    const short = String(quick) === String(usual) ? '' : `; with --quick: ${quick}`;
+    const values = usual === undefined ? '' : ` (default: ${usual}${short})`;
+    return `  ${`--${name} ${argument}`.padEnd(28)}${text}${values}`;
   });
-  return [`Usage: ${command} [options]`, about, lines.join('\n'), `${closing}\n`].join('\n\n');
+  const exit = 'Exit code: 0 done, 1 a fault or (--check) a missed target, 2 invalid usage.';
+  return `${[`Usage: ${command} [options]`, about, lines.join('\n'), exit].join('\n\n')}\n`;
 }
 
 /** A progress line, shown only on a terminal. */
@@ -246,7 +212,7 @@ export interface Progress {
   clear(): void;
 }
 
-export function createProgress(stream: NodeJS.WritableStream): Progress {
+function createProgress(stream: NodeJS.WritableStream): Progress {
   const isTerminal = 'isTTY' in stream && stream.isTTY === true;
   const show = (text: string) => {
     if (isTerminal) stream.write(`\r\u001b[2K${text}`);
@@ -266,7 +232,7 @@ export interface Cleanup {
 }
 
 /** Creates a cleanup that also runs on exit, SIGINT and SIGTERM, but not on SIGKILL. */
-export function createCleanup(): Cleanup {
+function createCleanup(): Cleanup {
   const folders = new Set<string>();
   const children = new Set<ChildProcess>();
   const removeFolder = (folder: string) => {

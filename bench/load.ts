@@ -6,13 +6,7 @@ import { cpus } from 'node:os';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { json } from 'node:stream/consumers';
 import { connect } from 'node:tls';
-import {
-  type AckIdForm,
-  ackIdOf,
-  createBodyTemplates,
-  productIdOf,
-  writeIds,
-} from './notifications.ts';
+import { ackIdOf, createBodyTemplates, productIdOf, writeIds } from './notifications.ts';
 import { readCpuMs } from './processes.ts';
 
 /** Job: one JSON object on standard input. */
@@ -24,7 +18,6 @@ export interface LoadJob {
   readonly authorityPem: string;
   readonly username: string;
   readonly password: string;
-  readonly ackIdForm: AckIdForm;
   readonly connections: number;
   /** Number of distinct bodies sent in turn, at least one per connection. */
   readonly templateCount: number;
@@ -119,7 +112,7 @@ function createPace({ ratePerSecond }: LoadJob): () => number {
  */
 function createRequestBuilders(job: LoadJob): ((sequence: number) => Buffer)[] {
   const credentials = Buffer.from(`${job.username}:${job.password}`).toString('base64');
-  const prepared = createBodyTemplates(job.ackIdForm, job.templateCount).map((template) => {
+  const prepared = createBodyTemplates(job.templateCount).map((template) => {
     const head = [
       `POST ${job.path} HTTP/1.1`,
       `Host: ${job.host}:${job.port}`,
@@ -137,7 +130,7 @@ function createRequestBuilders(job: LoadJob): ((sequence: number) => Buffer)[] {
       const one = own[sequence % own.length];
       if (one === undefined) throw new Error(`connection ${connection} has no template`);
       writeIds(one.bytes, one.bodyStart, one.template, {
-        ackId: ackIdOf(job.ackIdForm, job.run, sequence),
+        ackId: ackIdOf(job.run, sequence),
         productId: productIdOf(job.run, sequence),
       });
       return one.bytes;

@@ -68,7 +68,7 @@ export async function writeLog(
 }
 
 /** Flushes the file to disk, so that this does not happen during a measurement. */
-export function flushToDisk(file: string): void {
+function flushToDisk(file: string): void {
   const descriptor = openSync(file, 'r+');
   try {
     fsyncSync(descriptor);

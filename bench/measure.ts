@@ -5,10 +5,10 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
-import { alignTable, figure, median, megabytes, type Spread, spreadOf } from './figures.ts';
-import { type BenchContext, integer, number } from './harness.ts';
+import { figure, inMegabytes, median, renderTable } from './figures.ts';
+import { type BenchContext, integer, number, type Values } from './harness.ts';
 import type { LoadJob, LoadResult, SequenceRange } from './load.ts';
-import { type AckIdForm, sequenceOf, templateCounts } from './notifications.ts';
+import { meanBodyBytes, sequenceOf, templateCounts } from './notifications.ts';
 import { watchMemory } from './processes.ts';
 import {
   createEndpoint,
@@ -21,24 +21,15 @@ import {
 
 /** Options of every benchmark that loads a server. */
 export const loadOptions = {
-  rounds: integer('N', 'number of rounds; figures are medians', {
-    ...{ default: 5, quick: 1, min: 1, max: 1_000 },
-  }),
-  seconds: number('S', 'measured time of one server or state in one round', {
-    ...{ default: 8, quick: 2, min: 0.1, max: 600 },
-  }),
-  'warm-up-seconds': number('S', 'load before the measurement', {
-    ...{ default: 2, quick: 1, min: 0.1, max: 600 },
-  }),
-  connections: integer('N', 'keep-alive connections, one request in flight on each', {
-    ...{ default: 64, min: 1, max: 10_000 },
-  }),
-} as const;
+  rounds: integer('number of rounds; figures are medians', 5, 1),
+  seconds: number('measured time of one server or state in one round', 8, 2),
+  'warm-up-seconds': number('load before the measurement', 2, 1),
+  connections: integer('keep-alive connections, one request in flight on each', 64),
+};
 
 /** Setting shared by all runs of a benchmark. */
-export interface BenchSetting extends Pick<BenchContext, 'cleanup' | 'progress' | 'folder'> {
+export interface BenchSetting extends BenchContext {
   readonly endpoint: Endpoint;
-  readonly ackIdForm: AckIdForm;
   readonly connections: number;
   readonly rounds: number;
   readonly warmUpMs: number;
@@ -47,28 +38,24 @@ export interface BenchSetting extends Pick<BenchContext, 'cleanup' | 'progress' 
   readonly ratePerSecond?: number;
   /** Number of distinct bodies sent in turn (default: templateCounts.default). */
   readonly templateCount?: number;
+  /** Description of the load. */
+  readonly text: string;
   /** Returns a unique number below 65,536. */
   nextRun(): number;
 }
 
-interface LoadChoice {
-  readonly rounds: number;
-  readonly connections: number;
-  readonly seconds: number;
-  readonly 'warm-up-seconds': number;
-}
-
 export async function createSetting(
-  { rounds, connections, seconds, 'warm-up-seconds': warmUpSeconds }: LoadChoice,
-  { cleanup, progress, folder }: BenchContext,
-  ackIdForm: AckIdForm = 'observed',
+  chosen: Values<typeof loadOptions>,
+  context: BenchContext,
 ): Promise<BenchSetting> {
+  const { rounds, connections, seconds, 'warm-up-seconds': warmUpSeconds } = chosen;
   let runs = 0;
   return {
-    ...{ cleanup, progress, folder, ackIdForm, connections, rounds },
+    ...{ ...context, connections, rounds },
     warmUpMs: warmUpSeconds * 1_000,
     measureMs: seconds * 1_000,
-    endpoint: await createEndpoint(cleanup.temporaryFolder(folder)),
+    endpoint: await createEndpoint(context.cleanup.temporaryFolder(context.folder)),
+    text: `${connections} connections, bodies of ${figure(meanBodyBytes())} bytes, ${seconds} s after ${warmUpSeconds} s of warm-up; median of ${rounds} round(s)`,
     nextRun() {
       runs += 1;
       return runs;
@@ -87,15 +74,13 @@ export interface RunFigures extends Omit<LoadResult, 'answered'> {
   readonly answered: number;
   readonly missing: number | null;
   readonly repeated: number | null;
-  /** Rows in the file at the end. */
-  readonly rows: number | null;
   readonly diskBytesPerRow: number | null;
 }
 
 const sampleIntervalMs = 100;
 
 /** Additional steps of a run. */
-export interface RunSteps {
+interface RunSteps {
   /** Additional environment variables of earshot. */
   readonly environment?: NodeJS.ProcessEnv;
   /** Called before the load. */
@@ -152,11 +137,11 @@ export async function applyLoad(
   server: RunningServer,
   run: number,
 ): Promise<LoadResult> {
-  const { endpoint, ackIdForm, connections, warmUpMs, measureMs } = setting;
+  const { endpoint, connections, warmUpMs, measureMs } = setting;
   const { authorityPem, username, password } = endpoint;
   const job: LoadJob = {
     ...{ host: '127.0.0.1', port: server.port, path: '/notifications/bench' },
-    ...{ authorityPem, username, password, ackIdForm, connections, warmUpMs, measureMs, run },
+    ...{ authorityPem, username, password, connections, warmUpMs, measureMs, run },
     ratePerSecond: setting.ratePerSecond,
     templateCount: Math.max(setting.templateCount ?? templateCounts.default, connections),
     serverProcessId: server.processId,
@@ -175,13 +160,8 @@ export async function applyLoad(
   return JSON.parse(output);
 }
 
-type StoredCounts = Pick<RunFigures, 'missing' | 'repeated' | 'rows' | 'diskBytesPerRow'>;
-const notStored: StoredCounts = {
-  missing: null,
-  repeated: null,
-  rows: null,
-  diskBytesPerRow: null,
-};
+type StoredCounts = Pick<RunFigures, 'missing' | 'repeated' | 'diskBytesPerRow'>;
+const notStored: StoredCounts = { missing: null, repeated: null, diskBytesPerRow: null };
 
 /**
  * Checks that a stopped server's database contains every answered notification of a run. Rows and bytes (database and
@@ -192,7 +172,9 @@ export function verifyDatabase(
   run: number,
   answered: readonly SequenceRange[],
 ): StoredCounts {
-  const bytes = sizeOf(file) + sizeOf(`${file}-wal`);
+  const bytes = [file, `${file}-wal`]
+    .map((one) => statSync(one, { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((sum, size) => sum + size, 0);
   const last = answered.at(-1)?.[1] ?? -1;
   const timesFound = new Uint32Array(last + 1);
   // Both stores use the same table and column names.
@@ -217,11 +199,7 @@ export function verifyDatabase(
     }
   }
   const repeated = timesFound.filter((times) => times > 1).length;
-  return { missing, repeated, rows, diskBytesPerRow: rows === 0 ? 0 : bytes / rows };
-}
-
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return { missing, repeated, diskBytesPerRow: rows === 0 ? 0 : bytes / rows };
 }
 
 /** Opens a database file read-only and returns the result of `read`. */
@@ -267,32 +245,15 @@ export async function measureInTurn<State extends string, Measured>(
   return rounds;
 }
 
-/** Returns the ratio of requests per second between two states, per round, as a spread. */
-export function speedRatios<State extends string>(
-  rounds: readonly Round<NoInfer<State>>[],
-  state: State,
-  base: State,
-): Spread | null {
-  return spreadOf(
-    rounds.map((round) => round[state].requestsPerSecond / round[base].requestsPerSecond),
-  );
-}
-
-/** Returns the median of `speedRatios`. */
+/** Returns the ratio of requests per second between two states: the median of the ratios of each round. */
 export function speedRatio<State extends string>(
   rounds: readonly Round<NoInfer<State>>[],
   state: State,
   base: State,
 ): number | null {
-  return speedRatios(rounds, state, base)?.median ?? null;
-}
-
-/** Returns the runs of every round. */
-export function runsOf<State extends string>(
-  rounds: readonly Round<State>[],
-  states: readonly State[],
-): RunFigures[] {
-  return rounds.flatMap((round) => states.map((state) => round[state]));
+  return median(
+    rounds.map((round) => round[state].requestsPerSecond / round[base].requestsPerSecond),
+  );
 }
 
 /** Formats a table with a row per state; figures are medians. */
@@ -300,51 +261,19 @@ export function renderRounds<State extends string>(
   what: string,
   states: readonly State[],
   rounds: readonly Round<State>[],
-  nameOf: (state: State) => string = (state) => state,
 ): string {
-  const header = [
-    ...['requests/s', 'p50 ms', 'p99 ms', 'max ms', 'server cores', 'load cores', 'other cores'],
-    ...['MB', 'peak MB', 'disk B/row', 'answered', 'missing'],
-  ];
-  const rows = states.map((state) => [nameOf(state), ...cellsOf(runsOf(rounds, [state]))]);
-  return alignTable([[what, ...header], ...rows]);
-}
-
-function cellsOf(runs: readonly RunFigures[]): string[] {
-  const middle = (pick: (run: RunFigures) => number | null) => median(runs.map(pick));
-  const sum = (pick: (run: RunFigures) => number) =>
-    runs.reduce((total, run) => total + pick(run), 0);
-  const isChecked = runs.every(({ missing }) => missing !== null);
-  return [
-    figure(middle((run) => run.requestsPerSecond)),
-    figure(
-      middle((run) => run.p50Ms),
-      2,
-    ),
-    figure(
-      middle((run) => run.p99Ms),
-      2,
-    ),
-    figure(
-      middle((run) => run.maxMs),
-      1,
-    ),
-    figure(
-      middle((run) => run.serverCores),
-      2,
-    ),
-    figure(
-      middle((run) => run.generatorCores),
-      2,
-    ),
-    figure(
-      middle((run) => run.otherCores),
-      2,
-    ),
-    megabytes(middle((run) => run.residentBytes)),
-    megabytes(middle((run) => run.peakResidentBytes)),
-    figure(middle((run) => run.diskBytesPerRow)),
-    String(sum((run) => run.answered)),
-    isChecked ? String(sum((run) => run.missing ?? 0)) : '-',
-  ];
+  const middle = (pick: (run: RunFigures) => number | null) => (state: State) =>
+    median(rounds.map((round) => pick(round[state])));
+  return renderTable(states, [
+    [what, (state) => state],
+    ['requests/s', middle((run) => run.requestsPerSecond)],
+    ['p50 ms', middle((run) => run.p50Ms), 2],
+    ['p99 ms', middle((run) => run.p99Ms), 2],
+    ['max ms', middle((run) => run.maxMs), 1],
+    ['server cores', middle((run) => run.serverCores), 2],
+    ['other cores', middle((run) => run.otherCores), 2],
+    ['MB', middle((run) => inMegabytes(run.residentBytes))],
+    ['peak MB', middle((run) => inMegabytes(run.peakResidentBytes))],
+    ['disk B/row', middle((run) => run.diskBytesPerRow)],
+  ]);
 }

@@ -6,14 +6,8 @@ import { createProductGenerator } from '../src/sandbox/products/product-generato
 /** Characters of a product id: the length of a UUID. */
 const productIdLength = 36;
 
-/**
- * `observed`: as in recorded bodies, base64 of `<unix ms>-<n>:<subscription>`, increasing with time.
- * `guid`: as specified, at random places in a unique index.
- */
-export const ackIdForms = ['observed', 'guid'] as const;
-export type AckIdForm = (typeof ackIdForms)[number];
-
-const salts = { ack: 0x9e3779b9, product: 0x85ebca6b };
+/** Makes product ids different from other uses of the run and sequence. */
+const productSalt = 0x85ebca6b;
 /** Keeps timestamps at thirteen digits; runs are consecutive in time. */
 const firstRunMs = 1_700_000_000_000;
 const runMs = 10_000_000;
@@ -25,12 +19,17 @@ const runMs = 10_000_000;
  * @param sequence 0 to 2^32 - 1.
  */
 export function productIdOf(run: number, sequence: number): string {
-  return uuidOf(salts.product, run, sequence);
+  const scattered = scatter((sequence ^ productSalt ^ (run << 16)) >>> 0);
+  const filler = scatter((scattered ^ productSalt) >>> 0);
+  const digits = [hex(scattered, 8), hex(run, 4), `4${hex(filler & 0xfff, 3)}`];
+  return `${digits.join('-')}-a${hex((filler >>> 12) & 0xfff, 3)}-${hex(sequence, 12)}`;
 }
 
-/** Returns the AckId of a notification; the length is constant for a form. */
-export function ackIdOf(form: AckIdForm, run: number, sequence: number): string {
-  if (form === 'guid') return uuidOf(salts.ack, run, sequence);
+/**
+ * Returns the AckId of a notification, as in recorded bodies: base64 of `<unix ms>-<n>:<subscription>`, increasing with
+ * time. The length is constant. The last digits are the sequence, so that rows can be checked without a list of ids.
+ */
+export function ackIdOf(run: number, sequence: number): string {
   const subscription = `880c4e1a-cfc7-4956-${hex(run, 4)}-${hex(sequence, 12)}`;
   const text = `${firstRunMs + run * runMs + sequence}-0:${subscription}`;
   return Buffer.from(text, 'latin1').toString('base64');
@@ -38,19 +37,10 @@ export function ackIdOf(form: AckIdForm, run: number, sequence: number): string 
 
 /** Returns the sequence number of an AckId from `ackIdOf` for this run; otherwise undefined. */
 export function sequenceOf(run: number, ackId: string): number | undefined {
-  const form = ackId.length === productIdLength ? 'guid' : 'observed';
-  const text = form === 'guid' ? ackId : Buffer.from(ackId, 'base64').toString('latin1');
+  const text = Buffer.from(ackId, 'base64').toString('latin1');
   const sequence = Number.parseInt(text.slice(-12), 16);
   if (!Number.isInteger(sequence) || sequence > 0xffffffff) return undefined;
-  return ackIdOf(form, run, sequence) === ackId ? sequence : undefined;
-}
-
-/** Encodes the sequence in the last twelve digits, so that rows can be checked without a list of ids. */
-function uuidOf(salt: number, run: number, sequence: number): string {
-  const scattered = scatter((sequence ^ salt ^ (run << 16)) >>> 0);
-  const filler = scatter((scattered ^ salt) >>> 0);
-  const digits = [hex(scattered, 8), hex(run, 4), `4${hex(filler & 0xfff, 3)}`];
-  return `${digits.join('-')}-a${hex((filler >>> 12) & 0xfff, 3)}-${hex(sequence, 12)}`;
+  return ackIdOf(run, sequence) === ackId ? sequence : undefined;
 }
 
 /** Permutes 32-bit numbers: neighbours are far apart, without collisions. */
@@ -92,29 +82,25 @@ const productIntervalMs = 1_300;
 const seed = 7;
 
 /** Creates `count` distinct templates, deterministic. */
-export function createBodyTemplates(
-  form: AckIdForm,
-  count: number = templateCounts.default,
-): BodyTemplate[] {
+export function createBodyTemplates(count: number = templateCounts.default): BodyTemplate[] {
   const generator = createProductGenerator({ seed });
   const subscriptionId = createRandom(seed).uuid();
   return Array.from({ length: count }, (_, index) => {
     const publishedMs = firstProductMs + index * productIntervalMs;
     const notificationDate = new Date(publishedMs).toISOString();
     const facts = { event: 'created', subscriptionId, notificationDate };
-    return createBodyTemplate(form, generator.next(publishedMs), facts);
+    return createBodyTemplate(generator.next(publishedMs), facts);
   });
 }
 
 /** Creates the template of one body, like the catalogue's. */
 export function createBodyTemplate(
-  form: AckIdForm,
   product: { readonly Id: string; readonly Name: string },
   facts: BodyFacts,
 ): BodyTemplate {
   const { Id: productId, Name: productName } = product;
   if (productId.length !== productIdLength) throw new Error(`${productId} is not a UUID`);
-  const ackId = ackIdOf(form, 0xffff, 0xffffffff);
+  const ackId = ackIdOf(0xffff, 0xffffffff);
   const text = JSON.stringify({
     '@odata.context': '$metadata#Notification/$entity',
     SubscriptionEvent: facts.event,
@@ -146,7 +132,7 @@ export function writeIds(
 }
 
 /** Returns the mean size of the default templates, bytes. */
-export function meanBodyBytes(form: AckIdForm): number {
-  const templates = createBodyTemplates(form);
+export function meanBodyBytes(): number {
+  const templates = createBodyTemplates();
   return templates.reduce((sum, { bytes }) => sum + bytes.length, 0) / templates.length;
 }

@@ -1,293 +1,145 @@
-/** Intake with three viewers: speed at full load, and latency, memory and long tasks at a fixed rate. */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Browser, CDPSession, Page } from 'playwright-core';
-import { alignTable, figure, inMegabytes, median, target } from './figures.ts';
-import type { MeasuredPart } from './intake-parts.ts';
+/**
+ * Intake with three viewers: speed at full load, and latency at a fixed rate. Viewers are programs that request what the
+ * open pages `/`, `/live` and `/map` request: they show the cost for the receiver without that of a browser on the same
+ * machine.
+ */
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { inMegabytes, median, type TargetResult, target } from './figures.ts';
 import {
   type BenchSetting,
+  faultsOf,
   measureInTurn,
   measureServer,
-  type Round,
-  type RunFigures,
   renderRounds,
-  runsOf,
   speedRatio,
 } from './measure.ts';
-import { openClients } from './page-clients.ts';
-import { type LongTask, longTasks, watch } from './page-watch.ts';
-import { freePort, watchMemory } from './processes.ts';
+import type { PagePart } from './page.ts';
+import { freePort } from './processes.ts';
 import { waitUntilAnswered } from './query-measure.ts';
 
-/** `programs` request the same as the pages, without the cost of a browser. */
-const states = ['no viewers', 'programs', 'Chromium'] as const;
-type State = (typeof states)[number];
+const states = ['no viewers', 'viewers'] as const;
 
-const viewedPaths = ['/', '/live', '/map'] as const;
-
-/** Memory in the first and in the last third of the measured time, bytes. */
-interface Growth {
-  readonly firstBytes: number | null;
-  readonly lastBytes: number | null;
-}
-
-interface PageFigures {
-  readonly path: string;
-  /** Long tasks without load, and with load, ms. */
-  readonly idleTasksMs: readonly number[];
-  readonly tasksMs: readonly number[];
-  readonly heap: Growth;
-  /** Processor time of the main thread of the page / time: 1 is one core. */
-  readonly cores: number;
-}
-
-interface ViewedRun extends RunFigures {
-  readonly serverMemory: Growth;
-  /** Empty without Chromium. */
-  readonly pages: readonly PageFigures[];
-}
-
-export interface ViewerOptions {
-  readonly browser: Browser;
-  /** Full load. */
-  readonly full: BenchSetting;
-  /** The fixed rate. */
-  readonly steady: BenchSetting & { readonly ratePerSecond: number };
-  /** Time in which the pages are watched before the load. */
-  readonly idleMs: number;
-}
-
-/** Measures the states in turn, at full load and at the fixed rate. */
-export async function measureViewers({
-  browser,
-  full,
-  steady,
-  idleMs,
-}: ViewerOptions): Promise<MeasuredPart> {
-  const rate = steady.ratePerSecond;
-  const fast = await measureInTurn(full, 'full load', states, (state, folder) =>
-    measureState({ setting: full, browser, idleMs: 0 }, state, folder),
+/** Measures both states in turn, at full load and at the fixed rate. */
+export async function measureViewers(
+  full: BenchSetting,
+  steady: BenchSetting & { readonly ratePerSecond: number },
+): Promise<PagePart> {
+  const measure = (setting: BenchSetting, title: string) =>
+    measureInTurn(setting, title, states, (state, folder) =>
+      measureState(setting, state === 'viewers', folder),
+    );
+  const [fullTitle, steadyTitle] = ['Full load', `${steady.ratePerSecond} a second`];
+  const fast = await measure(full, fullTitle);
+  const slow = await measure(steady, steadyTitle);
+  const p99 = median(slow.map((round) => round.viewers.p99Ms / round['no viewers'].p99Ms));
+  // Independent of other programs, which take processor time from both states.
+  const perCore = median(
+    fast.map((round) => {
+      const [alone, viewed] = states.map((state) => {
+        const { requestsPerSecond, serverCores } = round[state];
+        return requestsPerSecond / (serverCores ?? Number.NaN);
+      });
+      return (viewed ?? Number.NaN) / (alone ?? Number.NaN);
+    }),
   );
-  const slow = await measureInTurn(steady, `${rate} a second`, states, (state, folder) =>
-    measureState({ setting: steady, browser, idleMs }, state, folder),
-  );
+  const peak = median(slow.map(({ viewers }) => viewers.peakResidentBytes));
+  const targets: TargetResult[] = [
+    target('intake at full load, to no viewers', speedRatio(fast, 'viewers', 'no viewers'), {
+      min: 0.95,
+    }),
+    target('intake per processor second of the receiver, to no viewers', perCore, { min: 0.95 }),
+    target(`intake at ${steadyTitle}, to no viewers`, speedRatio(slow, 'viewers', 'no viewers'), {
+      min: 0.95,
+    }),
+    target(`p99 at ${steadyTitle}, to no viewers`, p99, { max: 1 }),
+    target(`peak memory at ${steadyTitle}, MB`, inMegabytes(peak), { max: 350 }),
+  ];
   return {
     figures: { full: fast, steady: slow },
-    runs: [...runsOf(fast, states), ...runsOf(slow, states)],
-    faults: [],
-    text: [
-      renderRounds('Full load', states, fast),
-      renderRounds(`${rate} a second`, states, slow),
-      renderPages(slow),
-    ],
-    targets: targetsOf(fast, slow, rate),
+    faults: [...fast, ...slow].flatMap((round) => Object.values(round).flatMap(faultsOf)),
+    text: [renderRounds(fullTitle, states, fast), renderRounds(steadyTitle, states, slow)],
+    targets,
   };
 }
 
-type Rounds = readonly Round<State, ViewedRun>[];
-
-function targetsOf(fast: Rounds, slow: Rounds, rate: number) {
-  const speed = (state: State) => speedRatio(fast, state, 'no viewers');
-  // Independent of other programs, which take processor time from all states.
-  const perCore = ({ requestsPerSecond, serverCores }: ViewedRun) =>
-    serverCores === null ? Number.NaN : requestsPerSecond / serverCores;
-  const perCoreRatio = (state: State) =>
-    median(fast.map((round) => perCore(round[state]) / perCore(round['no viewers'])));
-  const p99 = (state: State) =>
-    median(slow.map((round) => round[state].p99Ms / round['no viewers'].p99Ms));
-  const pages = slow.flatMap(({ Chromium }) => Chromium.pages);
-  const ratio = ({ firstBytes, lastBytes }: Growth) =>
-    firstBytes === null || lastBytes === null ? null : lastBytes / firstBytes;
-  const longest = Math.max(0, ...pages.flatMap(({ tasksMs }) => tasksMs));
-  const reached = median(slow.map(({ Chromium }) => Chromium.requestsPerSecond));
-  return [
-    target('intake at full load, programs / no viewers', speed('programs'), { min: 0.95 }),
-    target('intake at full load, Chromium / no viewers', speed('Chromium'), { min: 0.95 }),
-    ...(['programs', 'Chromium'] as const).map((state) =>
-      target(
-        `intake per processor second of the receiver, ${state} / no viewers`,
-        perCoreRatio(state),
-        { min: 0.95 },
-      ),
-    ),
-    target(`rate reached with Chromium, of ${rate}`, reached, { min: rate * 0.99 }),
-    target('p99, programs / no viewers', p99('programs'), { max: 1 }),
-    target('p99, Chromium / no viewers', p99('Chromium'), { max: 1 }),
-    target('longest task in a page, ms', longest, { max: 50 }),
-    ...viewedPaths.map((path) => {
-      const own = pages.filter((one) => one.path === path);
-      const growth = median(own.map(({ heap }) => ratio(heap)));
-      return target(`memory of ${path}, last / first third`, growth, { max: 1.1 });
-    }),
-    target(
-      'memory of the receiver, last / first third',
-      median(slow.map(({ Chromium }) => ratio(Chromium.serverMemory))),
-      { max: 1.1 },
-    ),
-  ];
-}
-
-function renderPages(slow: Rounds): string {
-  const rows = viewedPaths.map((path) => {
-    const own = slow.flatMap(({ Chromium }) => Chromium.pages.filter((one) => one.path === path));
-    const tasks = own.flatMap(({ tasksMs }) => tasksMs);
-    const idle = own.flatMap(({ idleTasksMs }) => idleTasksMs);
-    const megabytes = (pick: (heap: Growth) => number | null) =>
-      figure(inMegabytes(median(own.map(({ heap }) => pick(heap)))), 1);
-    return [
-      path,
-      ...[idle, tasks].flatMap((all) => [String(all.length), figure(Math.max(0, ...all))]),
-      megabytes(({ firstBytes }) => firstBytes),
-      megabytes(({ lastBytes }) => lastBytes),
-      figure(median(own.map(({ cores }) => cores)), 2),
-    ];
-  });
-  const server = slow.map(({ Chromium }) => Chromium.serverMemory);
-  const megabytes = (pick: (memory: Growth) => number | null) =>
-    figure(inMegabytes(median(server.map(pick))), 1);
-  const receiver = [
-    ...['receiver', '', '', '', ''],
-    megabytes(({ firstBytes }) => firstBytes),
-    megabytes(({ lastBytes }) => lastBytes),
-  ];
-  const header = [
-    'tasks > 50 ms, idle',
-    'max ms',
-    'with load',
-    'max ms',
-    'MB first third',
-    'last',
-    'cores',
-  ];
-  return alignTable([['Pages in Chromium', ...header], ...rows, receiver]);
-}
-
-interface Subject {
-  readonly setting: BenchSetting;
-  readonly browser: Browser;
-  readonly idleMs: number;
-}
-
-async function measureState(
-  subject: Subject,
-  state: State,
-  dataFolder: string,
-): Promise<ViewedRun> {
+async function measureState(setting: BenchSetting, isViewed: boolean, dataFolder: string) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  let endClients = () => {};
-  let watched: ReturnType<typeof watchViewers> | undefined;
-  const figures = await measureServer(subject.setting, 'earshot', dataFolder, {
+  let close = () => {};
+  return measureServer(setting, 'earshot', dataFolder, {
     environment: { EARSHOT_CONSOLE_LISTEN: `127.0.0.1:${port}` },
-    prepare: async ({ processId }) => {
+    prepare: async () => {
       await waitUntilAnswered(url);
-      if (state === 'programs') endClients = openClients(url);
-      const pages = state === 'Chromium' ? await openPages(subject.browser, url) : [];
-      const idleFromMs = Date.now();
-      if (pages.length > 0) await delay(subject.idleMs);
-      watched = watchViewers(subject.setting, { pages, idleFromMs, processId });
+      if (isViewed) close = openViewers(url);
     },
-    loaded: () => endClients(),
+    loaded: () => close(),
   });
-  if (watched === undefined) throw new Error('the viewers were not opened');
-  return { ...figures, ...(await watched) };
 }
 
-async function openPages(browser: Browser, url: string): Promise<Page[]> {
-  const pages: Page[] = [];
-  for (const path of viewedPaths) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    const page = await context.newPage();
-    await watch(page);
-    await page.goto(`${url}${path}`);
-    pages.push(page);
-  }
-  return pages;
-}
+/** Times of `shell.ts` and `map.ts` in the browser. */
+const checkMs = 250;
+const leastMs = 1_000;
 
-/** Shares of the measured time at which memory is read. */
-const samplesAt = [0.05, 0.17, 0.28, 0.72, 0.83, 0.95];
-
-/** Watches the pages and the receiver from the start of the load to the end of the measured time. */
-async function watchViewers(
-  { warmUpMs, measureMs }: BenchSetting,
-  {
-    pages,
-    idleFromMs,
-    processId,
-  }: { pages: readonly Page[]; idleFromMs: number; processId: number },
-): Promise<Pick<ViewedRun, 'serverMemory' | 'pages'>> {
-  const loadFromMs = Date.now();
-  const fromMs = loadFromMs + warmUpMs;
-  const memory: { atMs: number; bytes: number }[] = [];
-  const server = watchMemory(processId, 500, ({ residentBytes }) => {
-    memory.push({ atMs: Date.now(), bytes: residentBytes });
-  });
-  const sessions = await Promise.all(pages.map((page) => page.context().newCDPSession(page)));
-  const threadTimes = { timeDomain: 'threadTicks' } as const;
-  await Promise.all(sessions.map((session) => session.send('Performance.enable', threadTimes)));
-  const heaps: { atMs: number; bytes: number[]; taskMs: number[]; endMs: number }[] = [];
-  for (const share of samplesAt) {
-    await delay(Math.max(0, fromMs + share * measureMs - Date.now()));
-    const atMs = Date.now();
-    const taskMs = await Promise.all(sessions.map(mainThreadMs));
-    const bytes = await Promise.all(sessions.map(heapBytes));
-    heaps.push({ atMs, bytes, taskMs, endMs: Date.now() });
-  }
-  await delay(Math.max(0, fromMs + measureMs - Date.now()));
-  server.stop();
-  const growth = (samples: readonly { atMs: number; bytes: number }[]): Growth => {
-    const between = (from: number, to: number) =>
-      samples.filter(({ atMs }) => {
-        const share = (atMs - fromMs) / measureMs;
-        return share >= from && share <= to;
-      });
-    const middle = (some: typeof samples) => median(some.map(({ bytes }) => bytes));
-    return { firstBytes: middle(between(0, 1 / 3)), lastBytes: middle(between(2 / 3, 1)) };
-  };
-  const figures = await Promise.all(
-    pages.map(async (page, i): Promise<PageFigures> => {
-      const tasks = await longTasks(page);
-      const during = (from: number, to: number) =>
-        tasks
-          .filter(({ atMs }) => atMs >= from && atMs < to)
-          .filter((task) => !heaps.some((sample) => overlaps(task, sample)))
-          .map(({ tookMs }) => tookMs);
-      await page.context().close();
-      return {
-        path: viewedPaths[i] ?? '',
-        idleTasksMs: during(idleFromMs, loadFromMs),
-        tasksMs: during(fromMs, fromMs + measureMs),
-        heap: growth(heaps.map(({ atMs, bytes }) => ({ atMs, bytes: bytes[i] ?? 0 }))),
-        cores: rise(heaps.map(({ atMs, taskMs }) => ({ atMs, ms: taskMs[i] ?? 0 }))),
-      };
+/** Starts the three programs. The returned function ends them. */
+function openViewers(url: string): () => void {
+  const agent = new Agent({ keepAlive: true });
+  let indexed = 0;
+  const streams = [
+    follow(`${url}/api/live?rows=0`, agent),
+    follow(`${url}/api/live`, agent),
+    follow(`${url}/api/live?rows=0`, agent, (position) => {
+      indexed = position;
     }),
-  );
-  return { serverMemory: growth(memory), pages: figures };
-}
-
-/** The collection of garbage for a sample is a task of its own. */
-function overlaps({ atMs, tookMs }: LongTask, sample: { atMs: number; endMs: number }): boolean {
-  return atMs < sample.endMs && atMs + tookMs > sample.atMs;
-}
-
-/** Returns the processor time of the main thread so far. */
-async function mainThreadMs(session: CDPSession): Promise<number> {
-  const { metrics } = await session.send('Performance.getMetrics');
-  return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1_000;
-}
-
-function rise(samples: readonly { atMs: number; ms: number }[]): number {
-  const [first, last] = [samples[0], samples.at(-1)];
-  if (first === undefined || last === undefined) return Number.NaN;
-  return (last.ms - first.ms) / (last.atMs - first.atMs);
-}
-
-/** Returns the memory of the scripts of a page after a collection of garbage. */
-async function heapBytes(session: CDPSession): Promise<number> {
-  await session.send('HeapProfiler.collectGarbage');
-  const usage = (await session.send('Runtime.getHeapUsage')) as {
-    usedSize: number;
-    backingStorageSize?: number;
+  ];
+  const overview = repeat(() => request(`${url}/`, agent), 10);
+  let shown = 0;
+  const map = repeat(async () => {
+    const from = shown;
+    shown = indexed;
+    await request(`${url}/api/footprints?after=${from}&limit=1000`, agent);
+  }, 0);
+  return () => {
+    for (const timer of [overview, map]) clearInterval(timer);
+    for (const stream of streams) stream.destroy();
+    agent.destroy();
   };
-  return usage.usedSize + (usage.backingStorageSize ?? 0);
+}
+
+const nothing = () => undefined;
+
+/** Reads a stream. Calls `onPosition` with the position of the index in each frame. */
+function follow(url: string, agent: Agent, onPosition: (position: number) => void = nothing) {
+  const outgoing = get(url, { agent }, (answer) => {
+    answer.setEncoding('latin1').on('data', (text: string) => {
+      const position = /"indexedPosition":(\d+)/.exec(text)?.[1];
+      if (position !== undefined) onPosition(Number(position));
+    });
+    answer.on('error', nothing);
+  });
+  return outgoing.on('error', nothing);
+}
+
+/** Repeats a request with a pause that grows with its duration. */
+function repeat(work: () => Promise<void>, pauseShare: number): NodeJS.Timeout {
+  let earliestMs = 0;
+  let isRunning = false;
+  return setInterval(() => {
+    const startMs = performance.now();
+    if (isRunning || startMs < earliestMs) return;
+    isRunning = true;
+    void work().finally(() => {
+      const endMs = performance.now();
+      earliestMs = endMs + Math.max(leastMs, pauseShare * (endMs - startMs));
+      isRunning = false;
+    });
+  }, checkMs);
+}
+
+/** Reads an answer without decompressing it. A failure counts like an answer: the next request shows whether it stays. */
+function request(url: string, agent: Agent): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => resolve();
+    const read = (answer: IncomingMessage) => answer.resume().on('end', done).on('error', done);
+    get(url, { agent, headers: { 'accept-encoding': 'gzip' } }, read).on('error', done);
+  });
 }

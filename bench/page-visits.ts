@@ -2,12 +2,10 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { navigation } from '../test/helpers/pages.ts';
-import { alignTable, figure, median, quantile, target } from './figures.ts';
-import type { MeasuredPart } from './intake-parts.ts';
-import type { LargeReceiver } from './page-data.ts';
-
-const viewport = { width: 1280, height: 900 };
+import { app } from '../src/app.ts';
+import { loadListenerSlots } from '../src/core/api/listener-slot.ts';
+import { median, quantile, renderTable, target } from './figures.ts';
+import { type PagePart, type VisitOptions, viewport } from './page.ts';
 
 /** Time without requests after which a page is complete. */
 const quietMs = 700;
@@ -17,74 +15,66 @@ const emptyPath = '/healthz';
 
 interface VisitFigures {
   readonly path: string;
-  /** Received with an empty cache, including headers. */
-  readonly bytes: number;
-  /** Part of `bytes`: the footprints of the map. */
-  readonly footprintBytes: number;
-  readonly requests: number;
+  /** Received with an empty cache, including headers; without the footprints of the map. */
+  readonly kilobytes: number;
+  readonly footprintKilobytes: number;
   /** First contentful paint in the rounds. */
   readonly paintMs: readonly number[];
   /** Time from a request to the end of the answer, on one connection. */
   readonly serverMs: readonly number[];
 }
 
-export interface VisitOptions {
-  readonly browser: Browser;
-  readonly receiver: LargeReceiver;
-  readonly rounds: number;
-  /** Requests per page for the time of the server. */
-  readonly values: number;
-  readonly show: (text: string) => void;
-}
-
 /** Visits every page with a cold cache. The server is warm: each page was rendered before. */
-export async function measureVisits(options: VisitOptions): Promise<Omit<MeasuredPart, 'runs'>> {
+export async function measureVisits(options: VisitOptions & { values: number }): Promise<PagePart> {
   const { receiver, show } = options;
-  const pages = navigation.map(({ path }) => path as string);
-  const paths = [emptyPath, ...pages, await productPath(receiver.url)];
   const visits: VisitFigures[] = [];
-  for (const path of paths) {
+  const slots = await loadListenerSlots(app);
+  const pages = slots.flatMap(({ pages: own = [] }) => own);
+  for (const path of [emptyPath, ...pages.map((one) => one.path)]) {
     show(`visits: ${path}`);
     visits.push(await measureVisit(options, path));
   }
-  const of = (path: string) => visits.find((one) => one.path === path);
-  const [overview, map] = [of('/'), of('/map')];
-  const products = receiver.products;
+  const of = (name: string, pick: (one: VisitFigures) => number | null) => {
+    const found = visits.find(({ path }) => path === name);
+    return found === undefined ? null : pick(found);
+  };
+  const paint = ({ paintMs }: VisitFigures) => median(paintMs);
+  const server = ({ serverMs }: VisitFigures) => median(serverMs);
   return {
     figures: { visits },
     faults: [],
-    text: [renderVisits(visits, products)],
+    text: [
+      renderTable(visits, [
+        [`First visit, ${receiver.products} products`, ({ path }) => path],
+        ['kB', ({ kilobytes }) => kilobytes, 1],
+        ['footprints, kB', ({ footprintKilobytes }) => footprintKilobytes],
+        ['first paint ms', paint],
+        ['server ms', server, 1],
+        ['p95', ({ serverMs }) => quantile(serverMs, 0.95), 1],
+      ]),
+    ],
     targets: [
-      target('transferred, overview, kB', kilobytes(overview?.bytes), { max: 40 }),
+      target(
+        'transferred, overview, kB',
+        of('/', ({ kilobytes }) => kilobytes),
+        { max: 40 },
+      ),
       target(
         'transferred, map without footprints, kB',
-        kilobytes((map?.bytes ?? Number.NaN) - (map?.footprintBytes ?? 0)),
-        { max: 110 },
+        of('/map', (one) => one.kilobytes),
+        {
+          max: 110,
+        },
       ),
-      target('first paint, overview, ms', median(overview?.paintMs ?? []), { max: 200 }),
-      target('first paint, empty page, ms (this machine)', median(of(emptyPath)?.paintMs ?? []), {
-        max: 200,
-      }),
-      target(`overview at ${products} products, ms`, median(overview?.serverMs ?? []), {
-        max: 100,
-      }),
+      target('first paint, overview, ms', of('/', paint), { max: 200 }),
+      target('first paint, empty page, ms (this machine)', of(emptyPath, paint), { max: 200 }),
+      target(`overview at ${receiver.products} products, ms`, of('/', server), { max: 100 }),
     ],
   };
 }
 
-function kilobytes(bytes: number | undefined): number | null {
-  return bytes === undefined || Number.isNaN(bytes) ? null : bytes / 1_000;
-}
-
-/** Returns the path of the page about the newest product. */
-async function productPath(url: string): Promise<string> {
-  const answer = await fetch(`${url}/api/products?limit=1`);
-  const { products } = (await answer.json()) as { products: { productId: string }[] };
-  return `/products/${products[0]?.productId}`;
-}
-
 async function measureVisit(
-  { browser, receiver, rounds, values }: VisitOptions,
+  { browser, receiver, rounds, values }: VisitOptions & { values: number },
   path: string,
 ): Promise<VisitFigures> {
   const url = `${receiver.url}${path}`;
@@ -147,10 +137,12 @@ async function countBytes(page: Page, context: BrowserContext, url: string) {
   const isBusy = () =>
     performance.now() - changedMs < quietMs || [...answers.values()].some(({ isOpen }) => isOpen);
   while (isBusy()) await delay(50);
-  const all = [...answers.values()];
-  const sum = (some: typeof all) => some.reduce((total, { bytes }) => total + bytes, 0);
-  const footprints = all.filter((one) => one.url.includes('/api/footprints'));
-  return { bytes: sum(all), footprintBytes: sum(footprints), requests: all.length };
+  const isFootprints = (one: { url: string }) => one.url.includes('/api/footprints');
+  const all = Object.groupBy(answers.values(), (one) => (isFootprints(one) ? 'map' : 'other'));
+  const [footprintKilobytes = 0, kilobytes = 0] = [all.map, all.other].map(
+    (some = []) => some.reduce((total, { bytes }) => total + bytes, 0) / 1_000,
+  );
+  return { kilobytes, footprintKilobytes };
 }
 
 const warmUpRequests = 3;
@@ -179,19 +171,4 @@ function request(url: string, agent: Agent): Promise<void> {
     });
     outgoing.on('error', reject);
   });
-}
-
-function renderVisits(visits: readonly VisitFigures[], products: number): string {
-  const rows = visits.map(({ path, bytes, footprintBytes, requests, paintMs, serverMs }) => [
-    path.replace(/(?<=products\/).+/, '<id>'),
-    figure(kilobytes(bytes), 1),
-    footprintBytes === 0 ? '' : figure(kilobytes(footprintBytes), 1),
-    String(requests),
-    figure(median(paintMs)),
-    figure(quantile(paintMs, 1)),
-    figure(median(serverMs), 1),
-    figure(quantile(serverMs, 0.95), 1),
-  ]);
-  const header = ['kB', 'of it footprints', 'requests', 'first paint ms', 'max', 'server ms'];
-  return alignTable([[`First visit, ${products} products`, ...header, 'p95'], ...rows]);
 }

@@ -2,47 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
 import { openStore } from '../test/helpers/store.ts';
-import {
-  alignTable,
-  figure,
-  hasFaults,
-  inMegabytes,
-  megabytes,
-  quantile,
-  renderMachine,
-  renderTargets,
-  type TargetResult,
-  target,
-} from './figures.ts';
-import {
-  type BenchContext,
-  type BenchIo,
-  type Benchmark,
-  dirOption,
-  flag,
-  integer,
-  number,
-  runBenchmark,
-} from './harness.ts';
+import { inMegabytes, quantile, renderTable, target } from './figures.ts';
+import { type BenchContext, defineBenchmark, integer, number } from './harness.ts';
 import { type Memory, readCpuMs, watchMemory } from './processes.ts';
+import { registration, saveRegistration } from './registration.ts';
 import { earshotProgram, startProcess } from './servers.ts';
-
-const options = {
-  entries: integer('N', 'entries of the queue', {
-    ...{ default: 50_000, quick: 5_000, min: 100, max: 100_000 },
-  }),
-  seconds: number('S', 'time with the default request budget', {
-    ...{ default: 120, quick: 20, min: 5, max: 3_600 },
-  }),
-  dir: dirOption,
-  quick: flag('5,000 entries and 20 s by default'),
-  check: flag('exit 1 if a target is missed'),
-};
-
-/** Runs the benchmark and returns the exit code. */
-export function run(argv: readonly string[], io: BenchIo): Promise<number> {
-  return runBenchmark(pulling, argv, io);
-}
 
 /** Default of EARSHOT_PULL_REQUESTS_PER_MINUTE, and the entries that two requests read. */
 const [requestsPerMinute, entriesPerPage] = [120, 20];
@@ -52,36 +16,53 @@ const unlimited = 100_000;
 
 const timeoutMs = 900_000;
 
-const pulling: Benchmark<typeof options> = {
+export const benchmark = defineBenchmark({
   command: 'npm run bench:pull --',
   about: `Measures \`earshot start\` while it reads the queue of a pull subscription, from a sandbox on the same
 machine: for some time with the default request budget, then the rest without a budget. The product
 index is enabled. Memory is flat if the last third of the time needs no more than the first.`,
-  options,
-  closing: `Exit code: 0 done, 1 a notification is missing, or (--check) a target was missed; 2 invalid usage.
-
-Examples:
-  npm run bench:pull                  four minutes
-  npm run bench:pull -- --quick`,
+  options: {
+    entries: integer('entries of the queue', 50_000, 5_000),
+    seconds: number('time with the default request budget', 120, 20),
+  },
   async measure(chosen, context) {
-    const { about } = context;
     const { paced, rest, stored } = await measureBoth(chosen, context);
-    const targets = targetsOf(paced, rest);
-    const faults =
-      stored === chosen.entries ? [] : [`${chosen.entries} published, ${stored} stored`];
+    const possible = (requestsPerMinute / 2) * entriesPerPage;
     return {
-      report: { ...about, setting: chosen, paced, rest, stored, targets, faults },
+      setting: `a queue of ${chosen.entries} entries`,
+      figures: { paced, rest, stored },
       text: [
-        renderMachine(about.machine, `a queue of ${chosen.entries} entries`),
-        render([paced, rest]),
-        renderTargets(targets),
-        ...(faults.length > 0 ? [['FAILED', ...faults].join('\n  ')] : []),
-        `Repeat: ${about.command}`,
+        renderTable(
+          [paced, rest],
+          [
+            ['requests/min', (one) => String(one.requestsPerMinute)],
+            ['entries', ({ entries }) => entries],
+            ['s', ({ seconds }) => seconds, 1],
+            ['entries/min', perMinute],
+            ['CPU s', ({ cpuSeconds }) => cpuSeconds, 1],
+            ['peak MB', ({ peakBytes }) => inMegabytes(peakBytes)],
+            ['memory: last third to first', ({ growth }) => growth, 2],
+          ],
+        ),
       ],
-      hasFailed: hasFaults({ faults, targets }, chosen),
+      targets: [
+        target(
+          'entries/min with the default budget, to the possible',
+          perMinute(paced) / possible,
+          {
+            min: 0.95,
+          },
+        ),
+        target('memory of the last third to the first, with the budget', paced.growth, {
+          max: 1.1,
+        }),
+        target('the same without a budget', rest.growth, { max: 1.1 }),
+        target('peak memory, MB', inMegabytes(rest.peakBytes), { max: 350 }),
+      ],
+      faults: stored === chosen.entries ? [] : [`${chosen.entries} published, ${stored} stored`],
     };
   },
-};
+});
 
 async function measureBoth(
   { entries, seconds }: { entries: number; seconds: number },
@@ -108,25 +89,8 @@ async function openQueue(entries: number, { cleanup, progress, folder }: BenchCo
     progress.show(`publishing: ${done} of ${entries}`);
     await sandbox.publishNow(Math.min(1_000, entries - done));
   }
-  const nowUs = () => Date.now() * 1_000;
-  const store = await openStore({ dataDir: dataFolder, nowUs });
-  const atUs = nowUs();
-  await store.administration.commit({
-    save: {
-      ...{ name: 'bench', type: 'pull', events: ['created'], filter: '', status: 'running' },
-      ...{
-        unfinished: false,
-        earlierIds: [],
-        origin: 'flags',
-        subscriptionId: id,
-        credentialsDigest: null,
-        changedByPerson: false,
-      },
-      ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
-      ...{ pausedSeenAtUs: null, reported: [] },
-    },
-  });
-  await store.close();
+  const own = { type: 'pull', events: ['created'], subscriptionId: id } as const;
+  await saveRegistration(dataFolder, registration('bench', Date.now() * 1_000, own));
   return { sandbox, dataFolder };
 }
 
@@ -185,13 +149,14 @@ async function readQueue(
 
 function growthOf(samples: readonly Memory[]): number | null {
   const third = Math.floor(samples.length / 3);
-  const medianOf = (some: readonly Memory[]) =>
-    quantile(
-      some.map(({ residentBytes }) => residentBytes),
-      0.5,
-    );
-  const [early, late] = [medianOf(samples.slice(0, third)), medianOf(samples.slice(-third))];
-  return early === null || late === null || third === 0 ? null : late / early;
+  const [early, late] = [samples.slice(0, third), samples.slice(samples.length - third)].map(
+    (some) =>
+      quantile(
+        some.map(({ residentBytes }) => residentBytes),
+        0.5,
+      ),
+  );
+  return early && late ? late / early : null;
 }
 
 function environmentOf(
@@ -221,38 +186,3 @@ async function countStored(dataFolder: string): Promise<number> {
 }
 
 const perMinute = ({ entries, seconds }: Reading) => (entries / seconds) * 60;
-
-function targetsOf(paced: Reading, rest: Reading): TargetResult[] {
-  const possible = (requestsPerMinute / 2) * entriesPerPage;
-  return [
-    target(
-      'entries/min with the default budget, share of the possible',
-      perMinute(paced) / possible,
-      {
-        min: 0.95,
-      },
-    ),
-    target('memory of the last third to the first, with the budget', paced.growth, { max: 1.1 }),
-    target('the same without a budget', rest.growth, { max: 1.1 }),
-    target('peak memory, MB', inMegabytes(rest.peakBytes), { max: 350 }),
-  ];
-}
-
-function render(readings: readonly Reading[]): string {
-  return alignTable([
-    [
-      'requests/min',
-      'entries',
-      's',
-      'entries/min',
-      'CPU s',
-      'peak MB',
-      'memory: last third to first',
-    ],
-    ...readings.map((one) => [
-      one.requestsPerMinute === unlimited ? 'unlimited' : String(one.requestsPerMinute),
-      ...[String(one.entries), figure(one.seconds, 1), figure(perMinute(one))],
-      ...[figure(one.cpuSeconds, 1), megabytes(one.peakBytes), figure(one.growth, 2)],
-    ]),
-  ]);
-}

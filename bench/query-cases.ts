@@ -13,7 +13,6 @@ import {
   sensed,
 } from '../src/filter/builder.ts';
 import type { Entity } from '../src/filter/filter-tree.ts';
-import type { ProductOrder } from '../src/filter/product-order.ts';
 import type { FoundProduct, Products } from '../src/filter/products.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { toNameTime } from '../src/sandbox/products/record.ts';
@@ -26,18 +25,6 @@ export interface QueryCase {
   /** The same filters in CQL2; absent where STAC has no such products. */
   readonly cql2?: ReadonlyMap<Expression, object>;
 }
-
-/** A measured order. */
-export interface StatedOrder {
-  readonly by: ProductOrder;
-  readonly direction: 'asc' | 'desc';
-}
-
-export const statedOrders: readonly StatedOrder[] = [
-  { by: 'PublicationDate', direction: 'desc' },
-  { by: 'ContentDate/Start', direction: 'desc' },
-  { by: 'ContentDate/Start', direction: 'asc' },
-];
 
 const hourMs = 3_600_000;
 const windowMs = 6 * hourMs;

@@ -18,7 +18,6 @@ import {
   productIdOf,
   writeIds,
 } from './notifications.ts';
-import { readMemory } from './processes.ts';
 import { databaseFile } from './servers.ts';
 
 /** Contents of a folder and the time to create it; sizes in bytes. */
@@ -30,11 +29,8 @@ export interface QueryData {
   readonly fillSeconds: number;
   /** Time to build the index with nothing else running. */
   readonly indexSeconds: number;
-  readonly notificationsPerSecond: number;
   readonly logBytes: number;
   readonly indexBytes: number;
-  /** Maximum memory of this process so far; null if not available. */
-  readonly peakResidentBytes: number | null;
 }
 
 /** Written last; a folder without it is incomplete. */
@@ -87,10 +83,8 @@ async function createQueryData(
   return {
     ...{ folder, products, notifications: indexedPosition },
     ...{ fillSeconds: (filledMs - startMs) / 1_000, indexSeconds },
-    notificationsPerSecond: indexedPosition / indexSeconds,
     logBytes: statSync(logFile).size,
     indexBytes: statSync(join(folder, 'products-1.db')).size,
-    peakResidentBytes: readMemory(process.pid)?.peakResidentBytes ?? null,
   };
 }
 
@@ -128,7 +122,7 @@ function createProductDay(count: number, firstMs: number): DayProduct[] {
   const subscriptionId = random.uuid();
   const template = (event: string, product: { Id: string; Name: string }, atMs: number) => {
     const facts = { event, subscriptionId, notificationDate: new Date(atMs).toISOString() };
-    const body = createBodyTemplate('observed', product, facts);
+    const body = createBodyTemplate(product, facts);
     return { body, dates: findDates(body.bytes) };
   };
   return Array.from({ length: count }, (_, slot): DayProduct => {
@@ -196,7 +190,7 @@ function createEntry(
   { body: template, dates }: DatedTemplate,
   { slot, nowMs, sequence }: { slot: number; nowMs: number; sequence: number },
 ): LogEntry {
-  const ackId = ackIdOf('observed', run, sequence);
+  const ackId = ackIdOf(run, sequence);
   const productId = productIdOf(run, slot);
   const body = scratch.subarray(0, template.bytes.length);
   template.bytes.copy(body);

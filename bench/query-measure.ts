@@ -3,16 +3,16 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openProducts } from '../src/features/products/index-file/products.ts';
-import type { FoundProduct, IndexState, ProductQuery, Products } from '../src/filter/products.ts';
+import type { Products } from '../src/filter/products.ts';
 import { quantile } from './figures.ts';
 import type { Cleanup, Progress } from './harness.ts';
 import { freePort, readMemory } from './processes.ts';
-import { createQueryCases, type QueryCase, type StatedOrder, statedOrders } from './query-cases.ts';
+import { createQueryCases, type QueryCase } from './query-cases.ts';
 import type { QueryData } from './query-data.ts';
 import { type Endpoint, startServer } from './servers.ts';
 
 /** Times of one query with several values. */
-export interface QueryTimes {
+interface QueryTimes {
   readonly medianMs: number;
   /** 95th percentile. */
   readonly p95Ms: number;
@@ -30,15 +30,13 @@ export interface Compared {
 /** Figures of one kind of query. */
 export interface CaseFigures {
   readonly name: string;
-  /** Newest received first (tombstones: newest deleted first); directly on the index and over HTTP. */
+  /** First page, newest received first (tombstones: newest deleted first). */
   readonly page: Compared;
-  readonly httpPage: Compared;
   readonly count: Compared;
-  readonly httpCount: Compared;
-  /** The first page over HTTP on the large data, in turn: OData, and a STAC search. Null for tombstones. */
-  readonly stac: { readonly odata: QueryTimes; readonly stac: QueryTimes } | null;
-  /** First page in other orders, directly on the index; empty for tombstones. */
-  readonly orders: readonly (Compared & { readonly order: StatedOrder })[];
+  /** First page in other orders; empty for tombstones. */
+  readonly orders: readonly (Compared & { readonly order: string })[];
+  /** Median time of a STAC search to that of OData, first page on the large data in turn. Null for tombstones. */
+  readonly stacRatio: number | null;
   /** Plans on the large data. */
   readonly plans: PlanFigures;
 }
@@ -46,9 +44,10 @@ export interface CaseFigures {
 /** An open data folder: the index, and a separate server over HTTP. */
 export interface QuerySubject {
   readonly data: QueryData;
-  readonly state: IndexState;
   readonly products: Products;
-  readonly http: ReturnType<typeof createHttpClient>;
+  readonly lastPosition: number;
+  /** Gets a path of the private listener, or posts JSON to it, over one connection. Resolves with the parsed answer. */
+  ask(path: string, sent?: object): Promise<ReturnType<typeof JSON.parse>>;
   /** Returns the maximum memory of the server, bytes; null if not available. */
   serverPeakBytes(): number | null;
   close(): Promise<void>;
@@ -70,12 +69,13 @@ export async function openSubject(
   const consoleUrl = `http://127.0.0.1:${consolePort}`;
   await waitUntilAnswered(consoleUrl);
   const products = openProducts(data.folder);
-  const http = createHttpClient(consoleUrl);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   return {
-    ...{ data, products, http, state: await products.indexState() },
+    ...{ data, products, lastPosition: (await products.indexState()).lastPosition },
+    ask: (path, sent) => ask(new URL(path, consoleUrl), agent, sent),
     serverPeakBytes: () => readMemory(server.processId)?.peakResidentBytes ?? null,
     async close() {
-      http.close();
+      agent.destroy();
       await products.close();
       await server.stop();
     },
@@ -97,62 +97,56 @@ export async function waitUntilAnswered(consoleUrl: string): Promise<void> {
 const pageRows = 50;
 const answerTimeoutMs = 60_000;
 
-/** Runs a query and returns the number of products in the answer. */
-type RunQuery = (filter: QueryCase['filters'][number]) => Promise<number>;
-
-/** Creates a client of the private listener with one connection. */
-function createHttpClient(consoleUrl: string) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const runQuery = async (entity: string, options: Record<string, string>) => {
-    const url = new URL(`/odata/v1/${entity}?${new URLSearchParams(options)}`, consoleUrl);
-    const { status, body } = await getText(url, agent);
-    if (status !== 200) {
-      throw new Error(`${url.pathname} answered ${status}: ${body.slice(0, 500)}`);
-    }
-    // Format of the OData answers.
-    return JSON.parse(body) as { value: unknown[]; '@odata.count'?: number };
-  };
-  return {
-    page:
-      ({ entity }: QueryCase): RunQuery =>
-      async (filter) =>
-        (await runQuery(entity, { $filter: String(filter), $top: String(pageRows) })).value.length,
-    count:
-      ({ entity }: QueryCase): RunQuery =>
-      async (filter) => {
-        const answer = await runQuery(entity, {
-          $filter: String(filter),
-          $top: '0',
-          $count: 'true',
-        });
-        return answer['@odata.count'] ?? Number.NaN;
-      },
-    stacPage:
-      ({ cql2 }: QueryCase): RunQuery =>
-      async (filter) => {
-        const url = new URL('/stac/search', consoleUrl);
-        const sent = JSON.stringify({ filter: cql2?.get(filter), limit: pageRows });
-        const { status, body } = await getText(url, agent, sent);
-        if (status !== 200) throw new Error(`${url.pathname} answered ${status}: ${body}`);
-        // Format of item collections (STAC API).
-        return (JSON.parse(body) as { features: unknown[] }).features.length;
-      },
-    close: () => agent.destroy(),
-  };
-}
-
-/** Gets a URL, or posts JSON to it. */
-function getText(url: URL, agent: Agent, sent?: string): Promise<{ status: number; body: string }> {
+function ask(url: URL, agent: Agent, sent?: object): ReturnType<QuerySubject['ask']> {
   return new Promise((resolve, reject) => {
     const method = sent === undefined ? 'GET' : 'POST';
     const outgoing = request(url, { agent, method, timeout: answerTimeoutMs }, (response) => {
-      text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+      text(response).then((body) => {
+        if (response.statusCode === 200) resolve(JSON.parse(body));
+        else reject(new Error(`${url} answered ${response.statusCode}: ${body.slice(0, 500)}`));
+      }, reject);
     });
     outgoing.on('timeout', () => outgoing.destroy(new Error(`${url} was not answered in time`)));
     outgoing.on('error', reject);
-    outgoing.end(sent);
+    outgoing.end(sent === undefined ? undefined : JSON.stringify(sent));
   });
 }
+
+/** Runs a query and returns the number of products in the answer. */
+type RunQuery = (filter: QueryCase['filters'][number]) => Promise<number>;
+
+/** A kind of query on one of the two data folders. */
+interface SubjectCase {
+  readonly subject: QuerySubject;
+  readonly one: QueryCase;
+}
+
+const odata = ({ subject, one }: SubjectCase, options: Record<string, string>, filter: object) =>
+  subject.ask(
+    `/odata/v1/${one.entity}?${new URLSearchParams({ $filter: String(filter), ...options })}`,
+  );
+
+const pageIn =
+  (order?: string) =>
+  (place: SubjectCase): RunQuery =>
+  async (filter) => {
+    const options = { $top: String(pageRows), ...(order === undefined ? {} : { $orderby: order }) };
+    return (await odata(place, options, filter)).value.length;
+  };
+
+const countIn =
+  (place: SubjectCase): RunQuery =>
+  async (filter) =>
+    (await odata(place, { $top: '0', $count: 'true' }, filter))['@odata.count'];
+
+const stacPageIn =
+  ({ subject, one }: SubjectCase): RunQuery =>
+  async (filter) => {
+    const sent = { filter: one.cql2?.get(filter), limit: pageRows };
+    return (await subject.ask('/stac/search', sent)).features.length;
+  };
+
+const statedOrders = ['PublicationDate desc', 'ContentDate/Start desc', 'ContentDate/Start asc'];
 
 /** Fewer values for other orders, because many of these queries are slow. */
 const orderValuesMax = 15;
@@ -167,8 +161,8 @@ export async function measureQueries(
   values: number,
   progress: Progress,
 ): Promise<CaseFigures[]> {
-  const casesOf = ({ products, state }: QuerySubject) =>
-    createQueryCases(products, state.lastPosition, values + warmUpValues);
+  const casesOf = ({ products, lastPosition }: QuerySubject) =>
+    createQueryCases(products, lastPosition, values + warmUpValues);
   const ofSmall = await casesOf(small);
   const cases: CaseFigures[] = [];
   for (const [index, one] of (await casesOf(large)).entries()) {
@@ -180,56 +174,30 @@ export async function measureQueries(
   return cases;
 }
 
-/** A kind of query on one of the two data folders. */
-interface SubjectCase {
-  readonly subject: QuerySubject;
-  readonly one: QueryCase;
-}
-
 async function measureCase(small: SubjectCase, large: SubjectCase): Promise<CaseFigures> {
-  const compare = (
-    runOf: (place: SubjectCase) => RunQuery,
-    valuesMax = Number.POSITIVE_INFINITY,
-  ) => {
-    const timedQuery = (place: SubjectCase) => ({
-      filters: place.one.filters.slice(-warmUpValues - valuesMax),
-      runQuery: runOf(place),
-    });
-    return timeInTurn(timedQuery(small), timedQuery(large));
+  const { name, entity, cql2 } = large.one;
+  const inTurn = async (runOf: (place: SubjectCase) => RunQuery, valuesMax = Infinity) => {
+    const [ofSmall, ofLarge] = await timeInTurn(
+      [small, large].map((place) => {
+        const filters = place.one.filters.slice(-warmUpValues - valuesMax);
+        return { filters, runQuery: runOf(place) };
+      }),
+    );
+    if (ofSmall === undefined || ofLarge === undefined) throw new Error('two folders expected');
+    return { small: ofSmall, large: ofLarge };
   };
-  const { name, entity } = large.one;
-  const pageOf =
-    (order?: StatedOrder) =>
-    ({ subject: { products } }: SubjectCase): RunQuery =>
-    async ({ tree: filter }) =>
-      (await firstPage(products, { entity, filter, order })).length;
   const orders: CaseFigures['orders'][number][] = [];
   for (const order of entity === 'Products' ? statedOrders : []) {
-    orders.push({ order, ...(await compare(pageOf(order), orderValuesMax)) });
+    orders.push({ order, ...(await inTurn(pageIn(order), orderValuesMax)) });
   }
+  const { filters } = large.one;
+  const ways = [pageIn(), stacPageIn].map((way) => ({ filters, runQuery: way(large) }));
+  const [byOdata, byStac] = cql2 === undefined ? [] : await timeInTurn(ways);
   return {
-    name,
-    page: await compare(pageOf()),
-    httpPage: await compare(({ subject, one }) => subject.http.page(one)),
-    count: await compare(
-      ({ subject }) =>
-        ({ tree: filter }) =>
-          subject.products.count({ entity, filter }),
-    ),
-    httpCount: await compare(({ subject, one }) => subject.http.count(one)),
-    stac: large.one.cql2 === undefined ? null : await compareStac(large),
-    orders,
+    ...{ name, orders, page: await inTurn(pageIn()), count: await inTurn(countIn) },
+    stacRatio: byOdata && byStac ? byStac.medianMs / byOdata.medianMs : null,
     plans: await measurePlans(large.subject.products, large.one),
   };
-}
-
-async function compareStac({ subject: { http }, one }: SubjectCase) {
-  const { filters } = one;
-  const { small: odata, large: stac } = await timeInTurn(
-    { filters, runQuery: http.page(one) },
-    { filters, runQuery: http.stacPage(one) },
-  );
-  return { odata, stac };
 }
 
 /** The values of a query, and the function that runs it. */
@@ -239,16 +207,14 @@ interface TimedQuery {
 }
 
 /**
- * Runs the last values first, as warm-up, and then the others, on both data folders (or in both ways) in turn, so that other activity of
- * the machine affects both equally.
+ * Runs the last values first, as warm-up, and then the others, all queries in turn, so that other activity of the
+ * machine affects them equally.
  */
-async function timeInTurn(small: TimedQuery, large: TimedQuery): Promise<Compared> {
-  const tallies = [small, large].map((timedQuery) => ({
-    ...timedQuery,
-    tookMs: [] as number[],
-    found: [] as number[],
+async function timeInTurn(queries: readonly TimedQuery[]): Promise<QueryTimes[]> {
+  const tallies = queries.map((one) => ({
+    ...{ ...one, tookMs: [] as number[], found: [] as number[] },
   }));
-  const values = Math.max(small.filters.length, large.filters.length);
+  const values = Math.max(...queries.map(({ filters }) => filters.length));
   for (let index = 1; index <= values; index += 1) {
     for (const { filters, runQuery, tookMs, found } of tallies) {
       const filter = filters[values - index];
@@ -260,34 +226,18 @@ async function timeInTurn(small: TimedQuery, large: TimedQuery): Promise<Compare
       found.push(count);
     }
   }
-  const [ofSmall, ofLarge] = tallies.map(({ tookMs, found }): QueryTimes => {
+  return tallies.map(({ tookMs, found }) => {
     const at = (values: readonly number[], share: number) => quantile(values, share) ?? Number.NaN;
     return {
       ...{ medianMs: at(tookMs, 0.5), p95Ms: at(tookMs, 0.95), maxMs: at(tookMs, 1) },
       medianFound: at(found, 0.5),
     };
   });
-  if (ofSmall === undefined || ofLarge === undefined) throw new Error('two data folders expected');
-  return { small: ofSmall, large: ofLarge };
-}
-
-/** Returns the first page of the index in an order (default: newest received first). */
-async function firstPage(
-  products: Products,
-  query: Omit<ProductQuery, 'limit'>,
-): Promise<FoundProduct[]> {
-  const page: FoundProduct[] = [];
-  for await (const found of products.find({ ...query, limit: pageRows })) page.push(found);
-  return page;
 }
 
 /** Query plans of one kind of query. */
-export interface PlanFigures {
-  /** Number of queries by the index that narrows the search; `none` without an index. */
-  readonly narrowedBy: Readonly<Record<string, number>>;
-  /** Number of first pages read in order, skipping products that do not match. */
-  readonly walks: number;
-  /** Maximum share of all products read by a walk; 0 without walks. */
+interface PlanFigures {
+  /** Maximum share of all products read by a first page in order; 0 without such pages. */
   readonly longestWalkShare: number;
   /** Numbers of first pages and of counts that scan the table. */
   readonly pageScans: number;
@@ -310,23 +260,19 @@ async function measurePlans(
   { entity, filters }: QueryCase,
 ): Promise<PlanFigures> {
   const { lastPosition } = await products.indexState();
-  const narrowedBy: Record<string, number> = {};
   const walkShares: number[] = [];
   let countScans = 0;
-  for (const { tree } of filters.slice(0, -warmUpValues)) {
-    const query = { entity, filter: tree };
-    const { narrowedBy: index, plan } = await products.explain(query);
-    const indexName = index?.split(' (')[0] ?? 'none';
-    narrowedBy[indexName] = (narrowedBy[indexName] ?? 0) + 1;
-    if (index === null) countScans += 1;
+  for (const { tree: filter } of filters.slice(0, -warmUpValues)) {
+    const { narrowedBy, plan } = await products.explain({ entity, filter });
+    if (narrowedBy === null) countScans += 1;
     if (!plan.some((step) => tableStep.test(step))) continue;
-    const page = await firstPage(products, { ...query, records: false });
-    const last = page.length < pageRows ? undefined : page.at(-1)?.row;
-    walkShares.push(last === undefined ? 1 : 1 - (last.position - 1) / lastPosition);
+    const page = { entity, filter, records: false, limit: pageRows };
+    const positions: number[] = [];
+    for await (const { row } of products.find(page)) positions.push(row.position);
+    const last = positions.length < pageRows ? undefined : positions.at(-1);
+    walkShares.push(last === undefined ? 1 : 1 - (last - 1) / lastPosition);
   }
   return {
-    narrowedBy,
-    walks: walkShares.length,
     longestWalkShare: Math.max(0, ...walkShares),
     pageScans: walkShares.filter((share) => share > scanShare).length,
     countScans,

@@ -1,11 +1,8 @@
-/** Logs, pushes and commands for the benchmark at rest. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** Logs and pushes for the benchmark at rest. */
 import Database from 'better-sqlite3';
 import { currentProductFile } from '../src/features/products/index-file/product-file.ts';
 import { sinkReader } from '../src/features/sinks/terms.ts';
 import { summaryReader } from '../src/features/summary/terms.ts';
-import type { Cleanup } from './harness.ts';
 import { type LogEntry, writeLog } from './log-writer.ts';
 import {
   ackIdOf,
@@ -14,7 +11,6 @@ import {
   productIdOf,
   writeIds,
 } from './notifications.ts';
-import { watchMemory } from './processes.ts';
 import { databaseFile } from './servers.ts';
 
 /** Runs of ids: of the log, and of single pushes. */
@@ -23,11 +19,11 @@ let pushes = 0;
 
 /** Returns the body of a push that was not sent before. */
 export function pushOf(): Buffer {
-  const [template] = createBodyTemplates('observed', 1);
+  const [template] = createBodyTemplates(1);
   if (template === undefined) throw new Error('there are no templates');
   pushes += 1;
   const body = Buffer.from(template.bytes);
-  const [ackId, productId] = [ackIdOf('observed', pushRun, pushes), productIdOf(pushRun, pushes)];
+  const [ackId, productId] = [ackIdOf(pushRun, pushes), productIdOf(pushRun, pushes)];
   writeIds(body, 0, template, { ackId, productId });
   return body;
 }
@@ -63,9 +59,9 @@ function* shortEntries(rows: number): Generator<LogEntry> {
     subscriptionId: productIdOf(logRun, 1),
     notificationDate: new Date(firstUs / 1_000).toISOString(),
   };
-  const template = createBodyTemplate('observed', product, facts);
+  const template = createBodyTemplate(product, facts);
   for (let row = 0; row < rows; row += 1) {
-    const [ackId, productId] = [ackIdOf('observed', logRun, row), productIdOf(logRun, row)];
+    const [ackId, productId] = [ackIdOf(logRun, row), productIdOf(logRun, row)];
     const body = Buffer.from(template.bytes);
     writeIds(body, 0, template, { ackId, productId });
     const notificationDateUs = firstUs + row * intervalUs;
@@ -75,26 +71,4 @@ function* shortEntries(rows: number): Generator<LogEntry> {
       receivedAtUs: notificationDateUs + 50_000_000,
     };
   }
-}
-
-const sampleMs = 4;
-
-/** Runs Node with arguments. Memory is null without /proc. Rejects if the program fails. */
-export async function measureCommand(options: {
-  words: readonly string[];
-  env: NodeJS.ProcessEnv;
-  cwd: string;
-  cleanup: Cleanup;
-}): Promise<{ wallMs: number; peakResidentBytes: number | null }> {
-  const { words, env, cwd, cleanup } = options;
-  const beganMs = performance.now();
-  const child = spawn(process.execPath, words, { cwd, env, stdio: 'ignore' });
-  cleanup.ownProcess(child);
-  const watched = watchMemory(child.pid ?? 0, sampleMs);
-  const [code] = await once(child, 'exit');
-  const wallMs = performance.now() - beganMs;
-  const peaks = watched.stop().map(({ peakResidentBytes }) => peakResidentBytes);
-  // `status` exits with 3 if it found a problem, such as a subscription without pushes.
-  if (code !== 0 && code !== 3) throw new Error(`${words.join(' ')} exited with ${code}`);
-  return { wallMs, peakResidentBytes: peaks.length === 0 ? null : Math.max(...peaks) };
 }

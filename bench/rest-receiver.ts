@@ -14,8 +14,8 @@ import {
   earshotEnvironment,
   earshotProgram,
   getStatus,
+  startHook,
   startProcess,
-  startService,
 } from './servers.ts';
 
 const account = { username: 'sandbox', password: 'sandbox' };
@@ -41,7 +41,7 @@ export async function startOutsideServices(
   const sandbox = await startSandbox({
     ...{ account, trustedCaPems: [endpoint.authorityPem], count: 0, now: Date.now },
   });
-  const webhook = `http://127.0.0.1:${await startService('hook', cleanup)}/accept`;
+  const webhook = `http://127.0.0.1:${await startHook(cleanup)}/accept`;
   return {
     endpoint,
     environment: (dataFolder, port) => ({

@@ -1,30 +1,12 @@
 /** Benchmark at rest: memory and processor time of an idle receiver, its start, and simple commands. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  alignTable,
-  figure,
-  hasFaults,
-  inMegabytes,
-  median,
-  megabytes,
-  renderMachine,
-  renderTargets,
-  type TargetResult,
-  target,
-} from './figures.ts';
-import {
-  type BenchContext,
-  type BenchIo,
-  type Benchmark,
-  dirOption,
-  flag,
-  integer,
-  number,
-  runBenchmark,
-} from './harness.ts';
+import { inMegabytes, median, renderTable, type TargetResult, target } from './figures.ts';
+import { type BenchContext, type Cleanup, defineBenchmark, integer, number } from './harness.ts';
 import { readCpuMs, readThreads, watchMemory } from './processes.ts';
-import { measureCommand, pushOf, writeShortLog } from './rest-data.ts';
+import { pushOf, writeShortLog } from './rest-data.ts';
 import {
   type OutsideServices,
   type RestingReceiver,
@@ -36,30 +18,16 @@ import {
 import { earshotProgram } from './servers.ts';
 
 const options = {
-  rows: integer('N', 'notifications in the large log', {
-    ...{ default: 1_000_000, quick: 20_000, min: 1, max: 100_000_000 },
-  }),
-  starts: integer('N', 'measured starts with each log', {
-    ...{ default: 5, quick: 1, min: 1, max: 100 },
-  }),
-  runs: integer('N', 'runs of each command', { default: 9, quick: 3, min: 1, max: 1_000 }),
-  'settle-seconds': number('S', 'minimum time from the start until the receiver is measured', {
-    ...{ default: 70, quick: 5, min: 0, max: 3_600 },
-  }),
-  seconds: number('S', 'measured time at rest', { default: 60, quick: 5, min: 1, max: 3_600 }),
-  dir: dirOption,
-  quick: flag('one start, three runs, 5 s at rest after 5 s, 20000 rows by default'),
-  check: flag('exit 1 if a target is missed'),
+  rows: integer('notifications in the large log', 1_000_000, 20_000),
+  starts: integer('measured starts with each log', 5, 1),
+  runs: integer('runs of each command', 9, 3),
+  'settle-seconds': number('minimum time from the start until the receiver is measured', 70, 5),
+  seconds: number('measured time at rest', 60, 5),
 };
 
-/** Runs the benchmark and returns the exit code. */
-export function run(argv: readonly string[], io: BenchIo): Promise<number> {
-  return runBenchmark(resting, argv, io);
-}
+type Chosen = { readonly [Name in keyof typeof options]: number };
 
-type Chosen = Parameters<(typeof resting)['measure']>[0];
-
-const resting: Benchmark<typeof options> = {
+export const benchmark = defineBenchmark({
   command: 'npm run bench:rest --',
   about: `Measures what earshot costs while nothing happens: memory and processor time of a receiver with every
 background job (index, a sink, summaries with an idle inference service, private listener, maintenance,
@@ -68,62 +36,68 @@ memory of simple commands, compared with \`node -e 0\`. The outside services are
 Every program runs once before it is measured, as after a restart: the first run after an installation, or
 after a change of earshot.config.ts, also translates TypeScript.`,
   options,
-  closing: `Exit code: 0 done, 1 failed or (--check) a target was missed, 2 invalid usage.
-
-Examples:
-  npm run bench:rest                               two to three minutes
-  npm run bench:rest -- --quick
-  npm run bench:rest -- --rows 10000000 --dir /mnt/disk`,
   async measure(chosen, context) {
-    const { about } = context;
     const measured = await measureAll(chosen, context);
-    const targets = targetsOf(measured, chosen.rows);
-    const intro = `median of ${chosen.starts} start(s) and ${chosen.runs} run(s); at rest for ${chosen.seconds} s`;
+    const { rest, commands } = measured;
+    const base = commands[0]?.wallMs ?? Number.NaN;
+    const starts = [
+      { name: '0 rows', startMs: measured.smallStartMs },
+      { name: `${chosen.rows} rows`, startMs: measured.largeStartMs },
+    ];
     return {
-      report: { ...about, setting: chosen, ...measured, targets },
+      setting: `median of ${chosen.starts} start(s) and ${chosen.runs} run(s); at rest for ${chosen.seconds} s`,
+      figures: measured,
       text: [
-        renderMachine(about.machine, intro),
-        ...render(measured, chosen.rows),
-        renderTargets(targets),
-        `Repeat: ${about.command}`,
+        renderTable(
+          [rest],
+          [
+            ['receiver at rest', () => 'every background job'],
+            ['MB', ({ residentBytes }) => inMegabytes(residentBytes)],
+            ['peak MB', ({ peakResidentBytes }) => inMegabytes(peakResidentBytes)],
+            ['threads', ({ threads }) => threads],
+            ['CPU ms/min', ({ cpuMsPerMinute }) => cpuMsPerMinute],
+          ],
+        ),
+        renderTable(starts, [
+          ['start to first stored push', ({ name }) => name],
+          ['median ms', ({ startMs }) => median(startMs)],
+          ['max ms', ({ startMs }) => Math.max(...startMs)],
+        ]),
+        renderTable(commands, [
+          ['command', ({ name }) => name],
+          ['ms', ({ wallMs }) => wallMs],
+          ['times node -e 0', ({ wallMs }) => wallMs && wallMs / base, 1],
+          ['peak MB', ({ peakResidentBytes }) => inMegabytes(peakResidentBytes)],
+        ]),
       ],
-      hasFailed: hasFaults({ targets }, chosen),
+      targets: [
+        target('memory at rest, MB', inMegabytes(rest.residentBytes), { max: 120 }),
+        target(
+          'processor time at rest, % of a core',
+          rest.cpuMsPerMinute && rest.cpuMsPerMinute / 600,
+          { max: 1 },
+        ),
+        ...starts.map(({ name, startMs }) =>
+          target(`start to first stored push, ${name}, ms`, median(startMs), { max: 1_500 }),
+        ),
+        ...commands
+          .slice(1)
+          .flatMap(({ name, wallMs, peakResidentBytes }): TargetResult[] => [
+            target(`${name}, ms`, wallMs, { max: 250 }),
+            target(`${name}, peak memory, MB`, inMegabytes(peakResidentBytes), { max: 120 }),
+          ]),
+      ],
     };
   },
-};
-
-/** Receiver at rest; null without /proc. */
-interface RestFigures {
-  /** Median: threads that start for a moment add up to 25 MB. */
-  readonly residentBytes: number | null;
-  readonly peakResidentBytes: number | null;
-  readonly threads: number | null;
-  /** Processor time of all threads. */
-  readonly cpuMsPerMinute: number | null;
-}
-
-interface CommandFigures {
-  readonly name: string;
-  readonly wallMs: number | null;
-  readonly peakResidentBytes: number | null;
-}
-
-interface Measured {
-  readonly rest: RestFigures;
-  readonly smallStartMs: readonly number[];
-  readonly largeStartMs: readonly number[];
-  readonly commands: readonly CommandFigures[];
-}
+});
 
 /** While the receiver settles, starts and commands are measured: they use other data folders. */
-async function measureAll(chosen: Chosen, context: BenchContext): Promise<Measured> {
+async function measureAll(chosen: Chosen, context: BenchContext) {
   const { cleanup, folder, progress } = context;
   const parent = cleanup.temporaryFolder(folder);
   const services = await startOutsideServices(parent, cleanup);
-  const start = (name: string) => {
-    const settings = { dataFolder: join(parent, name), cleanup, push: pushOf() };
-    return startResting(services, settings);
-  };
+  const start = (name: string) =>
+    startResting(services, { dataFolder: join(parent, name), cleanup, push: pushOf() });
   progress.show('starting a receiver with every background job');
   const first = await start('resting');
   await runCommand(['register', '--yes'], first);
@@ -139,7 +113,7 @@ async function measureAll(chosen: Chosen, context: BenchContext): Promise<Measur
   progress.show('waiting for the receiver to be idle');
   await untilAtRest(large);
   progress.show('commands');
-  const commands = await measureCommands(chosen, large, context);
+  const commands = await measureCommands(chosen, large, cleanup);
   await large.stop();
   progress.show('receiver at rest');
   await delay(Math.max(0, settledMs - performance.now()));
@@ -172,23 +146,22 @@ async function prepareLarge(
   );
 }
 
-const simpleCommands = [['--version'], ['--help'], ['query', '--limit', '1'], ['status']];
+const programs = [
+  { name: 'node -e 0', words: ['-e', '0'] },
+  ...[['--version'], ['--help'], ['query', '--limit', '1'], ['status']].map((words) => ({
+    name: words.join(' '),
+    words: earshotProgram(...words),
+  })),
+];
 
-async function measureCommands(
-  { runs }: Chosen,
-  { environment: env, dataFolder: cwd }: RestingReceiver,
-  { cleanup }: BenchContext,
-): Promise<CommandFigures[]> {
-  const programs = [
-    { name: 'node -e 0', words: ['-e', '0'] },
-    ...simpleCommands.map((words) => ({ name: words.join(' '), words: earshotProgram(...words) })),
-  ];
-  const measured: CommandFigures[] = [];
+async function measureCommands({ runs }: Chosen, receiver: RestingReceiver, cleanup: Cleanup) {
+  const measured = [];
   for (const { name, words } of programs) {
-    const how = { words, env, cwd, cleanup };
-    await measureCommand(how);
+    await measureCommand(words, receiver, cleanup);
     const figures = [];
-    for (let run = 1; run <= runs; run += 1) figures.push(await measureCommand(how));
+    for (let run = 1; run <= runs; run += 1) {
+      figures.push(await measureCommand(words, receiver, cleanup));
+    }
     measured.push({
       name,
       wallMs: median(figures.map(({ wallMs }) => wallMs)),
@@ -198,71 +171,40 @@ async function measureCommands(
   return measured;
 }
 
-async function measureRest({ processId }: RestingReceiver, seconds: number): Promise<RestFigures> {
-  const sample = () => ({ atMs: performance.now(), cpuMs: readCpuMs(processId) });
+const sampleMs = 4;
+
+/** Runs Node with arguments. Memory is null without /proc. Rejects if the program fails. */
+async function measureCommand(
+  words: readonly string[],
+  { environment: env, dataFolder: cwd }: RestingReceiver,
+  cleanup: Cleanup,
+): Promise<{ wallMs: number; peakResidentBytes: number | null }> {
+  const beganMs = performance.now();
+  const child = spawn(process.execPath, words, { cwd, env, stdio: 'ignore' });
+  cleanup.ownProcess(child);
+  const watched = watchMemory(child.pid ?? 0, sampleMs);
+  const [code] = await once(child, 'exit');
+  const wallMs = performance.now() - beganMs;
+  // `status` exits with 3 if it found a problem, such as a subscription without pushes.
+  if (code !== 0 && code !== 3) throw new Error(`${words.join(' ')} exited with ${code}`);
+  return { wallMs, peakResidentBytes: watched.stop().at(-1)?.peakResidentBytes ?? null };
+}
+
+/** Measures a receiver at rest; figures are null without /proc. */
+async function measureRest({ processId }: RestingReceiver, seconds: number) {
+  const sample = () => ({ atMs: performance.now(), cpuMs: readCpuMs(processId) ?? Number.NaN });
   const from = sample();
   const watched = watchMemory(processId, 1_000);
   await delay(seconds * 1_000);
   const memory = watched.stop();
   const to = sample();
-  const cpuMs = from.cpuMs === undefined || to.cpuMs === undefined ? null : to.cpuMs - from.cpuMs;
+  const cpuMsPerMinute = ((to.cpuMs - from.cpuMs) * 60_000) / (to.atMs - from.atMs);
   return {
-    residentBytes:
-      memory.length === 0 ? null : median(memory.map(({ residentBytes }) => residentBytes)),
+    // Median: threads that start for a moment add up to 25 MB.
+    residentBytes: median(memory.map(({ residentBytes }) => residentBytes)),
     peakResidentBytes: memory.at(-1)?.peakResidentBytes ?? null,
     threads: readThreads(processId) ?? null,
-    cpuMsPerMinute: cpuMs === null ? null : (cpuMs * 60_000) / (to.atMs - from.atMs),
+    /** Processor time of all threads. */
+    cpuMsPerMinute: Number.isNaN(cpuMsPerMinute) ? null : cpuMsPerMinute,
   };
-}
-
-const minuteMs = 60_000;
-
-function targetsOf({ rest, smallStartMs, largeStartMs, commands }: Measured, rows: number) {
-  const core = rest.cpuMsPerMinute === null ? null : (100 * rest.cpuMsPerMinute) / minuteMs;
-  const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
-  return [
-    target('memory at rest, MB', inMegabytes(rest.residentBytes), { max: 120 }),
-    target('processor time at rest, % of a core', core, { max: 1 }),
-    target('start to first stored push, 0 rows, s', seconds(median(smallStartMs)), { max: 1.5 }),
-    target(`start to first stored push, ${rows} rows, s`, seconds(median(largeStartMs)), {
-      max: 1.5,
-    }),
-    ...commands
-      .slice(1)
-      .flatMap(({ name, wallMs, peakResidentBytes }): TargetResult[] => [
-        target(`${name}, s`, seconds(wallMs), { max: 0.25 }),
-        target(`${name}, peak memory, MB`, inMegabytes(peakResidentBytes), { max: 120 }),
-      ]),
-  ];
-}
-
-function render({ rest, smallStartMs, largeStartMs, commands }: Measured, rows: number): string[] {
-  const [base] = commands;
-  const toBase = (ms: number | null) =>
-    ms === null || !base?.wallMs ? '-' : figure(ms / base.wallMs, 1);
-  return [
-    alignTable([
-      ['receiver at rest', 'MB', 'peak MB', 'threads', 'CPU ms/min'],
-      [
-        'every background job',
-        megabytes(rest.residentBytes),
-        megabytes(rest.peakResidentBytes),
-        figure(rest.threads),
-        figure(rest.cpuMsPerMinute),
-      ],
-    ]),
-    alignTable([
-      ['start to first stored push', 'median ms', 'max ms'],
-      ...[
-        { name: '0 rows', startMs: smallStartMs },
-        { name: `${rows} rows`, startMs: largeStartMs },
-      ].map(({ name, startMs }) => [name, figure(median(startMs)), figure(Math.max(...startMs))]),
-    ]),
-    alignTable([
-      ['command', 'ms', 'times node -e 0', 'peak MB'],
-      ...commands.map(({ name, wallMs, peakResidentBytes }) => [
-        ...[name, figure(wallMs), toBase(wallMs), megabytes(peakResidentBytes)],
-      ]),
-    ]),
-  ];
 }

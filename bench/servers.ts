@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Agent, request } from 'node:https';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCertificateAuthority } from '../src/sandbox/certificate-authority.ts';
@@ -44,12 +44,11 @@ export function getStatus(
   { authorityPem: ca, username, password }: Endpoint,
   port: number,
   path: string,
-  agent: Agent | false = false,
 ): Promise<number | undefined> {
   return new Promise((resolve) => {
     const where = { host: '127.0.0.1', servername: 'localhost', port, path, ca };
     const auth = `${username}:${password}`;
-    const outgoing = request({ ...where, auth, agent, timeout: statusTimeoutMs });
+    const outgoing = request({ ...where, auth, agent: false, timeout: statusTimeoutMs });
     outgoing.on('response', (response) => {
       response.resume();
       response.on('end', () => resolve(response.statusCode));
@@ -70,12 +69,14 @@ export type ServerName = (typeof serverNames)[number];
 export interface RunningServer {
   readonly port: number;
   readonly processId: number;
+  /** Returns its complete log. */
+  log(): string;
   /** Sends SIGTERM and waits for the exit. Rejects on timeout and, for earshot, on a failure. */
   stop(): Promise<void>;
 }
 
 /** Options to start a server. */
-export interface ServerStart {
+interface ServerStart {
   readonly endpoint: Endpoint;
   /** Existing folder of the database, and working directory of the server. */
   readonly dataFolder: string;
@@ -89,7 +90,7 @@ const stopTimeoutMs = 60_000;
 const pollMs = 50;
 
 /** Root folder of the project. */
-export const projectFolder = join(import.meta.dirname, '..');
+const projectFolder = join(import.meta.dirname, '..');
 
 /** Returns the database file of a server that stores notifications. */
 export function databaseFile(dataFolder: string): string {
@@ -142,9 +143,12 @@ export async function startServer(name: ServerName, start: ServerStart): Promise
     child.kill('SIGKILL');
     return new Error(`${name} ${problem}; end of its log:\n${log().slice(-2_000)}`);
   };
-  const readyPath = isEarshot ? '/notifications' : '/notifications/bench';
+  const isReady = async () =>
+    isEarshot
+      ? log().includes('"ready to receive notifications"')
+      : (await getStatus(endpoint, port, '/notifications/bench')) === 200;
   const giveUpMs = performance.now() + readyTimeoutMs;
-  while ((await getStatus(endpoint, port, readyPath)) !== 200) {
+  while (!(await isReady())) {
     if (!isRunning()) throw fail('exited while starting');
     if (performance.now() > giveUpMs) throw fail('did not become ready');
     await delay(pollMs);
@@ -153,6 +157,7 @@ export async function startServer(name: ServerName, start: ServerStart): Promise
   return {
     port,
     processId: child.pid,
+    log,
     async stop() {
       if (!isRunning()) throw fail('exited unexpectedly');
       await stop();
@@ -199,11 +204,11 @@ export function startProcess(options: {
 
 const counterpartFile = join(import.meta.dirname, 'counterparts.ts');
 
-/** Starts a service that earshot uses; returns its port. It is ready shortly after. */
-export async function startService(name: 'hook' | 'model', cleanup: Cleanup): Promise<number> {
+/** Starts a web service for sinks; returns its port. It is ready shortly after. */
+export async function startHook(cleanup: Cleanup): Promise<number> {
   const port = await freePort();
   const env = { PATH: process.env.PATH, PORT: String(port) };
-  const child = spawn(process.execPath, [counterpartFile, name], { env, stdio: 'ignore' });
+  const child = spawn(process.execPath, [counterpartFile, 'hook'], { env, stdio: 'ignore' });
   cleanup.ownProcess(child);
   return port;
 }

@@ -1,179 +1,117 @@
 /** Benchmark of steady load with everything enabled: memory over time, processor time, latency, bounded queues. */
 import { writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { sinkReader, sinkWaitingMax } from '../src/features/sinks/terms.ts';
 import { waitingMax as summariesWaitingMax } from '../src/features/summary/jobs.ts';
 import { summaryReader } from '../src/features/summary/terms.ts';
-import {
-  alignTable,
-  figure,
-  hasFaults,
-  inMegabytes,
-  megabytes,
-  quantile,
-  renderMachine,
-  renderTargets,
-  target,
-} from './figures.ts';
-import {
-  type BenchIo,
-  type Benchmark,
-  dirOption,
-  flag,
-  integer,
-  number,
-  runBenchmark,
-} from './harness.ts';
+import { inMegabytes, quantile, renderTable, target } from './figures.ts';
+import { type Cleanup, defineBenchmark, integer, number } from './harness.ts';
 import {
   type BenchSetting,
   createSetting,
   faultsOf,
   measureServer,
-  type RunFigures,
   readDatabase,
 } from './measure.ts';
 import { templateCounts } from './notifications.ts';
 import { freePort, watchMemory } from './processes.ts';
-import { databaseFile, startService } from './servers.ts';
-import { type ClientFigures, type Clients, startCrowd, startQueryLoop } from './steady-clients.ts';
-
-const options = {
-  seconds: number('S', 'time with everything enabled', {
-    ...{ default: 600, quick: 20, min: 5, max: 86_400 },
-  }),
-  rate: integer('N', 'notifications per second', { default: 200, min: 1, max: 100_000 }),
-  crowd: flag('also measure a crowd that requests the largest answers of the private listener'),
-  'crowd-size': integer('N', 'clients of the crowd', { default: 50, min: 1, max: 1_000 }),
-  dir: dirOption,
-  quick: flag('20 s with everything enabled'),
-  check: flag('exit 1 if a target is missed'),
-};
-
-/** Runs the benchmark and returns the exit code. */
-export function run(argv: readonly string[], io: BenchIo): Promise<number> {
-  return runBenchmark(steady, argv, io);
-}
+import { databaseFile, startHook } from './servers.ts';
 
 const connections = 8;
 
-/** Longest time of the other states, which show no change over time. */
-const otherSecondsMax = 60;
+/** Longest time of the baseline, which shows no change over time. */
+const baselineSecondsMax = 60;
 
-/** The crowd needs products to request. */
-const crowdWarmUpMs = 30_000;
-
-const states = ['nothing else', 'everything', 'crowd'] as const;
-type State = (typeof states)[number];
-
-const steady: Benchmark<typeof options> = {
+export const benchmark = defineBenchmark({
   command: 'npm run bench:steady --',
   about: `Measures earshot with a fixed rate of notifications over HTTPS, in these states:
   nothing else  no index, sink, summaries or queries: the baseline of the latency
   everything    index, a webhook that answers after a second, summaries of every product by a service that
-                never answers, one program that queries the private listener four times a second, a live stream
-  crowd         (--crowd) everything, and many clients that request the largest answers without a pause`,
-  options,
-  closing: `Exit code: 0 done, 1 an answered notification is missing, a request failed, or (--check) a target was
-missed; 2 invalid usage.
-
-Examples:
-  npm run bench:steady                             a quarter of an hour
-  npm run bench:steady -- --seconds 60 --crowd`,
-  async measure(chosen, context) {
-    const { seconds, rate } = chosen;
-    const otherSeconds = Math.min(seconds, otherSecondsMax);
-    const load = { rounds: 1, connections, 'warm-up-seconds': 2 };
+                never answers, one program that queries the private listener four times a second, a live stream`,
+  options: {
+    seconds: number('time with everything enabled', 600, 20),
+    rate: integer('notifications per second', 200),
+  },
+  async measure({ seconds, rate }, context) {
+    const load = { rounds: 1, connections, seconds, 'warm-up-seconds': 2 };
     const setting = {
-      ...(await createSetting({ ...load, seconds }, context)),
+      ...(await createSetting(load, context)),
       ratePerSecond: rate,
       templateCount: templateCounts.distinct,
     };
-    const other = { ...setting, measureMs: otherSeconds * 1_000 };
-    const crowded = { ...other, warmUpMs: crowdWarmUpMs };
-    const measured: Measured[] = [
-      await measureState(other, 'nothing else', 0),
-      await measureState(setting, 'everything', 0),
-      ...(chosen.crowd ? [await measureState(crowded, 'crowd', chosen['crowd-size'])] : []),
-    ];
-    const targets = targetsOf(measured);
-    const faults = measured.flatMap(({ run }) => faultsOf(run));
-    const { machine } = context.about;
+    const baseline = { ...setting, measureMs: 1_000 * Math.min(seconds, baselineSecondsMax) };
+    const alone = await measureState(baseline, 'nothing else');
+    const all = await measureState(setting, 'everything');
+    const { queues, clients } = all;
     return {
-      report: {
-        ...context.about,
-        setting: { seconds, rate, connections },
-        measured,
-        targets,
-        faults,
-      },
+      setting: `${rate} notifications/s; ${setting.text}`,
+      figures: { measured: [alone, all] },
       text: [
-        renderMachine(machine, `${rate} notifications/s over ${connections} connections`),
-        renderStates(measured),
-        renderMemory(measured),
-        ...measured.flatMap(({ state, queues }) => (queues ? [renderQueues(state, queues)] : [])),
-        ...measured.flatMap(({ state, clients }) =>
-          clients ? [renderClients(state, clients)] : [],
+        renderTable(
+          [alone, all],
+          [
+            ['state', ({ state }) => state],
+            ['notifications/s', ({ run }) => run.requestsPerSecond, 1],
+            ['p50 ms', ({ run }) => run.p50Ms, 1],
+            ['p99 ms', ({ run }) => run.p99Ms, 1],
+            ['max ms', ({ run }) => run.maxMs, 1],
+            ['cores', ({ run }) => run.serverCores, 2],
+            ['other cores', ({ run }) => run.otherCores, 2],
+            ['peak MB', ({ run }) => inMegabytes(run.peakResidentBytes)],
+            [
+              'MB at the start, each minute, at the end',
+              ({ residentMegabytes }) => residentMegabytes.join(', '),
+            ],
+          ],
         ),
-        renderTargets(targets),
-        ...(faults.length > 0 ? [['FAILED', ...faults].join('\n  ')] : []),
-        `Repeat: ${context.about.command}`,
+        renderTable(Object.entries(queues ?? {}), [
+          ['readers of the log at the end, everything', ([name]) => name],
+          ['', ([, value]) => value],
+        ]),
+        renderTable(Object.entries(clients?.statuses ?? {}), [
+          ['answers of the private listener', ([status]) => status],
+          ['', ([, count]) => count],
+          ['p99 ms', () => quantile(clients?.latencyMs ?? [], 0.99)],
+        ]),
       ],
-      hasFailed: hasFaults({ faults, targets }, chosen),
+      targets: [
+        target('peak memory, MB', inMegabytes(all.run.peakResidentBytes), { max: 350 }),
+        target('cores', all.run.serverCores, { max: 0.5 }),
+        target('p99 of a push, ms', all.run.p99Ms, { max: 36 }),
+        target('p99, everything / nothing else', all.run.p99Ms / alone.run.p99Ms, { max: 5 }),
+        target('waiting items of the sink', queues?.sinkWaiting ?? null, { max: sinkWaitingMax }),
+        target('waiting summaries', queues?.summariesWaiting ?? null, { max: summariesWaitingMax }),
+      ],
+      faults: [alone, all].flatMap(({ run }) => faultsOf(run)),
     };
   },
-};
+});
 
-/** Positions and lengths at the end of the load. */
-interface Queues {
-  readonly lastPosition: number;
-  readonly sinkPosition: number;
-  readonly sinkWaiting: number;
-  readonly summaryPosition: number;
-  readonly summariesWaiting: number;
-}
+const sampleMs = 1_000;
 
-interface Measured {
-  readonly state: State;
-  readonly run: RunFigures;
-  /** Resident memory at the start and at the end of each minute, bytes. */
-  readonly residentBytes: readonly number[];
-  /** Null without sinks and summaries. */
-  readonly queues: Queues | null;
-  /** Null without queries. With a crowd, only those of the crowd. */
-  readonly clients: ClientFigures | null;
-}
-
-async function measureState(
-  setting: BenchSetting,
-  state: State,
-  crowdSize: number,
-): Promise<Measured> {
+async function measureState(setting: BenchSetting, state: 'nothing else' | 'everything') {
   const { cleanup, progress, folder } = setting;
   const dataFolder = cleanup.temporaryFolder(folder);
-  progress.show(`${state}: starting`);
   const consolePort = await freePort();
-  const url = `http://127.0.0.1:${consolePort}`;
-  const isFull = state !== 'nothing else';
+  const isFull = state === 'everything';
   const environment = isFull
-    ? await enableEverything(setting, dataFolder, consolePort)
+    ? await enableEverything(cleanup, dataFolder, consolePort)
     : { EARSHOT_INDEX: 'off', EARSHOT_CONSOLE_LISTEN: 'off' };
-  const running: Clients[] = [];
-  let crowdStart: NodeJS.Timeout | undefined;
+  let clients: ReturnType<typeof startQueryLoop> | undefined;
   let watched: ReturnType<typeof watchMemory> | undefined;
   let queues: Queues | null = null;
   const run = await measureServer(setting, 'earshot', dataFolder, {
     environment,
     prepare: async ({ processId }) => {
       watched = watchMemory(processId, sampleMs, ({ residentBytes }) =>
-        progress.show(`${state}: ${megabytes(residentBytes)} MB`),
+        progress.show(`${state}: ${Math.round(residentBytes / 1e6)} MB`),
       );
-      if (isFull) running.push(startQueryLoop(url));
-      if (crowdSize === 0) return;
-      crowdStart = setTimeout(() => running.push(startCrowd(url, crowdSize)), setting.warmUpMs);
+      if (isFull) clients = startQueryLoop(`http://127.0.0.1:${consolePort}`);
     },
     loaded: () => {
-      clearTimeout(crowdStart);
-      for (const one of running) one.stop();
+      clients?.stop();
       if (isFull) queues = readQueues(dataFolder);
     },
   });
@@ -181,24 +119,21 @@ async function measureState(
   cleanup.removeFolder(dataFolder);
   const perMinute = 60_000 / sampleMs;
   const kept = memory.filter((_, i) => i % perMinute === 0 || i === memory.length - 1);
-  const residentBytes = kept.map((one) => one.residentBytes);
-  return { state, run, residentBytes, queues, clients: running.at(-1)?.figures ?? null };
+  const residentMegabytes = kept.map(({ residentBytes }) => Math.round(residentBytes / 1e6));
+  // Assigned in a callback.
+  return { state, run, residentMegabytes, queues: queues as Queues | null, clients };
 }
-
-const sampleMs = 1_000;
 
 /** Starts the services, writes the configuration file, and returns the environment. */
 async function enableEverything(
-  { cleanup }: BenchSetting,
+  cleanup: Cleanup,
   dataFolder: string,
   consolePort: number,
 ): Promise<NodeJS.ProcessEnv> {
-  const service = `http://127.0.0.1:${await startService('hook', cleanup)}`;
+  const service = `http://127.0.0.1:${await startHook(cleanup)}`;
   const sinks = { slow: { webhook: `${service}/slow`, from: 'start' } };
-  writeFileSync(
-    join(dataFolder, 'earshot.config.ts'),
-    `export default ${JSON.stringify({ sinks })};\n`,
-  );
+  const config = `export default ${JSON.stringify({ sinks })};\n`;
+  writeFileSync(join(dataFolder, 'earshot.config.ts'), config);
   return {
     EARSHOT_CONSOLE_LISTEN: `127.0.0.1:${consolePort}`,
     EARSHOT_SUMMARY: 'each',
@@ -208,81 +143,86 @@ async function enableEverything(
   };
 }
 
-function readQueues(dataFolder: string): Queues {
+type Queues = ReturnType<typeof readQueues>;
+
+/** Returns the lag of the readers of the log, and their waiting items, at the end of the load. */
+function readQueues(dataFolder: string) {
   return readDatabase(databaseFile(dataFolder), (db) => {
-    const value = (sql: string, ...bound: string[]) =>
-      Number(
-        db
-          .prepare(sql)
-          .pluck()
-          .get(...bound) ?? 0,
-      );
-    const cursor = 'SELECT position FROM reader_cursor WHERE reader = ?';
+    const value = (sql: string, ...bound: string[]) => {
+      const statement = db.prepare(sql).pluck();
+      return Number(statement.get(...bound) ?? 0);
+    };
+    const last = value('SELECT max(position) FROM notification');
+    const behind = (reader: string) =>
+      last - value('SELECT position FROM reader_cursor WHERE reader = ?', reader);
     return {
-      lastPosition: value('SELECT max(position) FROM notification'),
-      sinkPosition: value(cursor, sinkReader('slow')),
+      sinkBehind: behind(sinkReader('slow')),
       sinkWaiting: value("SELECT count(*) FROM sink_item WHERE state = 'waiting'"),
-      summaryPosition: value(cursor, summaryReader),
+      summariesBehind: behind(summaryReader),
       summariesWaiting: value('SELECT count(*) FROM summary WHERE due_at_us IS NOT NULL'),
     };
   });
 }
 
-function targetsOf(measured: readonly Measured[]) {
-  const of = (name: State) => measured.find(({ state }) => state === name);
-  const [alone, all, crowd] = states.map(of);
-  const ratio = all && alone && all.run.p99Ms / alone.run.p99Ms;
-  const queues = all?.queues ?? null;
-  return [
-    ...(all === undefined ? [] : memoryTargets(all)),
-    target('everything: cores', all?.run.serverCores ?? null, { max: 0.5 }),
-    target('everything: p99 of a push, ms', all?.run.p99Ms ?? null, { max: 36 }),
-    target('everything: p99 / nothing else', ratio ?? null, { max: 5 }),
-    target('waiting items of the sink', queues?.sinkWaiting ?? null, { max: sinkWaitingMax }),
-    target('waiting summaries', queues?.summariesWaiting ?? null, { max: summariesWaitingMax }),
-    ...(crowd === undefined ? [] : memoryTargets(crowd)),
-  ];
+/** Requests of a program, a metrics scraper and a browser. */
+const loopPaths = [
+  '/api/products?limit=50',
+  "/api/products?limit=50&count=true&filter=contains(Name,'MSIL2A')",
+  '/api/products?limit=50&bbox=5,45,15,53',
+  '/api/products?limit=200&record=true',
+  "/odata/v1/Products?$top=20&$filter=Collection/Name eq 'SENTINEL-1'",
+  '/api/notifications?limit=100',
+  '/api/footprints?limit=1000',
+  '/api/timeliness',
+  '/api/status',
+  '/metrics',
+  '/',
+  '/products',
+  '/sinks',
+];
+
+/** Pause between two queries. */
+const pauseMs = 250;
+
+/** Queries one answer after the other, with a pause, and keeps one live stream open. */
+function startQueryLoop(url: string) {
+  const agent = new Agent({ keepAlive: true });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const statuses: Record<string, number> = {};
+  const latencyMs: number[] = [];
+  const query = async () => {
+    for (let turn = 0; !signal.aborted; turn += 1) {
+      const startMs = performance.now();
+      const path = encodeURI(loopPaths[turn % loopPaths.length] ?? '');
+      const status = await request(`${url}${path}`, agent);
+      if (signal.aborted) return;
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      if (status === '200') latencyMs.push(performance.now() - startMs);
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  void query();
+  const stream = get(`${url}/api/live`, (answer) => answer.resume().on('error', () => undefined));
+  stream.on('error', () => undefined);
+  return {
+    statuses,
+    latencyMs,
+    stop: () => {
+      stopping.abort();
+      stream.destroy();
+      agent.destroy();
+    },
+  };
 }
 
-function memoryTargets({ state, run }: Measured) {
-  const peak = inMegabytes(run.peakResidentBytes);
-  return [target(`${state}: peak memory, MB`, peak, { max: 350 })];
-}
-
-function renderStates(measured: readonly Measured[]): string {
-  const header = ['state', 'notifications/s', 'p50 ms', 'p99 ms', 'max ms', 'cores'];
-  const rows = measured.map(({ state, run }) => [
-    state,
-    figure(run.requestsPerSecond, 1),
-    ...[run.p50Ms, run.p99Ms, run.maxMs].map((ms) => figure(ms, 1)),
-    figure(run.serverCores, 2),
-    figure(run.otherCores, 2),
-    figure(run.answered),
-    figure(run.missing),
-  ]);
-  return alignTable([[...header, 'other cores', 'answered', 'missing'], ...rows]);
-}
-
-function renderMemory(measured: readonly Measured[]): string {
-  const lines = measured.map(({ state, run, residentBytes }) => {
-    const [start = 0, ...minutes] = residentBytes;
-    const over = minutes.map(megabytes).join(', ');
-    return `  ${state}: ${megabytes(start)} at the start; each minute and at the end ${over}; peak ${megabytes(run.peakResidentBytes)}`;
+/** Reads an answer to its end without keeping it. Resolves with the status, or `broken` without an answer. */
+function request(url: string, agent: Agent): Promise<string> {
+  return new Promise((resolve) => {
+    const broken = () => resolve('broken');
+    get(url, { agent, headers: { 'accept-encoding': 'gzip' } }, (answer) => {
+      answer.resume().on('error', broken);
+      answer.on('end', () => resolve(String(answer.statusCode)));
+    }).on('error', broken);
   });
-  return ['Memory, MB', ...lines].join('\n');
-}
-
-function renderQueues(state: State, queues: Queues): string {
-  const { lastPosition, sinkPosition, sinkWaiting, summaryPosition, summariesWaiting } = queues;
-  return [
-    `Readers of the log at the end, ${state}`,
-    `  sink:      ${lastPosition - sinkPosition} notifications behind, ${sinkWaiting} waiting (maximum ${sinkWaitingMax})`,
-    `  summaries: ${lastPosition - summaryPosition} notifications behind, ${summariesWaiting} waiting (maximum ${summariesWaitingMax})`,
-  ].join('\n');
-}
-
-function renderClients(state: State, { statuses, latencyMs }: ClientFigures): string {
-  const counts = Object.entries(statuses).map(([status, count]) => `${count} with ${status}`);
-  const [middle, high] = [quantile(latencyMs, 0.5), quantile(latencyMs, 0.99)];
-  return `Answers of the private listener, ${state}: ${counts.join(', ')}; p50 ${figure(middle)} ms, p99 ${figure(high)} ms`;
 }

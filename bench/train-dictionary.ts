@@ -1,12 +1,11 @@
 /** Trains a compression dictionary for bodies and writes it as a data file of the store. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRandom } from '../src/sandbox/clock.ts';
 import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
-import type { BenchIo } from './harness.ts';
+import { defineBenchmark } from './harness.ts';
 
 /** Version to train. For a new one, increase it, and import the written file in src/store/bodies/bodies.ts. */
 const version = 1;
@@ -17,41 +16,35 @@ const dictionaryBytes = 16 * 2 ** 10;
 const name = `src/store/bodies/dictionary-${version}.json`;
 const target = new URL(`../${name}`, import.meta.url);
 
-/** Returns the exit code. Never replaces an existing dictionary: bodies were compressed with it. */
-export function run(_argv: readonly string[], { stdout, stderr }: BenchIo): number {
-  const folder = mkdtempSync(join(tmpdir(), 'earshot-dictionary-'));
-  try {
-    const trained = train(folder);
-    if (typeof trained === 'string') {
-      stderr.write(`zstd cannot train: ${trained}. To install it on Debian: apt install zstd\n`);
-      return 1;
-    }
+/** Never replaces an existing dictionary: bodies were compressed with it. */
+export const benchmark = defineBenchmark({
+  command: 'npm run train:dictionary',
+  about: 'Trains a compression dictionary for bodies. Needs the Debian package zstd.',
+  options: {},
+  async measure(_, { cleanup, folder }) {
+    const trained = train(cleanup.temporaryFolder(folder));
     const about = `Dictionary ${version} for bodies, by npm run train:dictionary. Frozen: it is needed to read what was written.`;
     const text = `${JSON.stringify({ about, base64: trained.toString('base64') }, null, 2)}\n`;
     if (!existsSync(target)) writeFileSync(target, text);
-    else if (readFileSync(target, 'utf8') !== text) {
-      stderr.write(
-        `${name} was not replaced: bodies were compressed with it. The new dictionary differs; to use it, increase the version in bench/train-dictionary.ts.\n`,
-      );
-      return 1;
-    }
-    stdout.write(`${name} contains the dictionary: ${trained.length} bytes\n`);
-    return 0;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
+    const isSame = readFileSync(target, 'utf8') === text;
+    const fault = `${name} was not replaced: bodies were compressed with it. The new dictionary differs; to use it, increase the version in bench/train-dictionary.ts.`;
+    return {
+      setting: `${name}: ${trained.length} bytes`,
+      ...{ figures: { bytes: trained.length }, text: [], faults: isSame ? [] : [fault] },
+    };
+  },
+});
 
-/** Returns the dictionary, or the error message. */
-function train(folder: string): Buffer | string {
+/** Returns the dictionary. */
+function train(folder: string): Buffer {
   for (const [index, body] of [...samples()].entries()) {
     writeFileSync(join(folder, String(index)), body);
   }
   const output = join(folder, 'dictionary');
   const words = ['-q', '--train', `--maxdict=${dictionaryBytes}`, `--dictID=${version}`];
   const { error, status, stderr } = spawnSync('zstd', [...words, '-r', folder, '-o', output]);
-  if (error !== undefined) return error.message;
-  return status === 0 ? readFileSync(output) : stderr.toString().trim();
+  if (status === 0) return readFileSync(output);
+  throw new Error(`zstd cannot train (apt install zstd): ${error?.message ?? stderr}`);
 }
 
 const sampleCount = 6_000;

@@ -15,7 +15,7 @@ export const promises = [
   'test/e2e/move.slow.test.ts',
   'test/e2e/backup-load.slow.test.ts',
   'test/e2e/no-secrets.slow.test.ts',
-  'test/e2e/behind-nginx.slow.test.ts',
+  'test/e2e/behind-proxy.slow.test.ts',
   'test/e2e/real-clients.slow.test.ts',
   'test/e2e/real-clients-stac.slow.test.ts',
   'test/e2e/package.slow.test.ts',

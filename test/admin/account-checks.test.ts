@@ -1,6 +1,5 @@
 /** The doctor's checks of the account: token, catalogue, limits, subscriptions, clock. */
 
-import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Account, Registration } from '../../src/admin/account.ts';
 import {
@@ -11,8 +10,8 @@ import {
 } from '../../src/admin/account-checks.ts';
 import { digestCredentials } from '../../src/admin/account-context.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
+import { startServer } from '../core/http/answering-server.ts';
 import { freePort } from '../helpers/free-ports.ts';
-import { listening } from './endpoint/tls-endpoint.ts';
 import {
   dayUs,
   desiredState,
@@ -56,12 +55,9 @@ describe('the account', () => {
   });
 
   it('causes a warning with a token of its own', async () => {
-    const given = { kind: 'token', accessToken: 'given' } as const;
-    const { findings } = await checked({ account: given });
-    expect(findings[0]).toMatchObject({
-      level: 'warning',
-      nextStep: expect.stringMatching(/_USERNAME/),
-    });
+    const { findings } = await checked({ account: { kind: 'token', accessToken: 'given' } });
+    const nextStep = expect.stringMatching(/_USERNAME/);
+    expect(findings[0]).toMatchObject({ level: 'warning', nextStep });
   });
 
   it.each([
@@ -119,156 +115,89 @@ function check(input: Partial<SubscriptionsInput>) {
   });
 }
 
-/** The states of the findings, in order. */
-const states = (input: Partial<SubscriptionsInput>) => check(input).map(({ level }) => level);
-
-describe('a subscription in the desired state', () => {
-  it('passes, with its last notification', () => {
-    expect(check({})).toMatchObject([
-      {
-        check: 'subscription s2',
-        level: 'ok',
-        text: 'The subscription is running, as desired. Last notification: 2026-05-01 11:00 UTC.',
-      },
-    ]);
-  });
-
-  it('passes with our own record of the last notification when the catalogue shows no date', () => {
-    const listed = [listedAs({ lastNotificationAtUs: null })];
-    const mark = { subscription: 's2', username: 'catalogue', lastAtUs: nowUs - 2 * dayUs };
-    const other = { ...mark, subscription: 's1', lastAtUs: nowUs };
-    const [finding] = check({ listed, deliveryMarks: [mark, other] });
-    expect(finding?.text).toContain('Last notification: 2026-04-29');
-    expect(check({ listed })[0]?.text).toContain('Last notification: none yet');
-  });
-
-  it('may be paused on purpose', () => {
-    const listed = [listedAs({ status: 'paused' })];
-    const registrations = [registered({ status: 'paused' })];
-    expect(states({ listed, registrations })).toEqual(['ok']);
-  });
-
-  it('is skipped when nothing is registered; unmanaged ones are not checked', () => {
-    const endpoint = 'https://elsewhere.example/notifications/s2';
-    const listed = [listedAs({ id: 'of-others', endpoint })];
-    expect(check({ listed, registrations: [] })).toMatchObject([
-      { check: 'subscriptions', level: 'unknown', nextStep: expect.stringContaining('register') },
-    ]);
-  });
-});
-
-describe('a subscription that delivers nothing', () => {
+describe('a subscription', () => {
   const longAgo = nowUs - 61 * dayUs;
+  const silent = { submittedAtUs: longAgo, lastNotificationAtUs: longAgo };
+  const unseen = { listed: [listedAs({ lastNotificationAtUs: null })] };
+  const mark = { subscription: 's2', username: 'catalogue', lastAtUs: nowUs - 2 * dayUs };
+  const listed = (fields: Parameters<typeof listedAs>[0]) => ({ listed: [listedAs(fields)] });
+  const known = (fields: Partial<Registration>) => ({ registrations: [registered(fields)] });
+  const withDigest = (password: string) =>
+    known({ credentialsDigest: digestCredentials({ ...pair, password }, 'salt') });
+  const inFile = [desiredState({ name: 's1', filter: '' }), desiredState({ ...registered() })];
+  const [elsewhere, old] = ['https://elsewhere.example', 'https://old.example.org'];
+  const foreign = listedAs({ id: 'of-others', endpoint: `${elsewhere}/notifications/s2` });
 
-  it('fails when the service paused it, with the command to resume it', () => {
-    const [finding, ...rest] = check({
-      listed: [
-        listedAs({
-          status: 'paused',
-          submittedAtUs: longAgo,
-          lastNotificationAtUs: longAgo,
-        }),
-      ],
-      registrations: [registered({ activityAtUs: longAgo, notifiedAtUs: longAgo })],
-    });
-    expect(rest).toEqual([]);
-    expect(finding).toMatchObject({ check: 'subscription s2', level: 'critical' });
-    expect(finding?.text).toContain('60 days without activity');
-    expect(finding?.nextStep).toContain('earshot maintain');
-  });
-
-  it('fails when it no longer exists', () => {
-    expect(check({ listed: [] })).toMatchObject([
-      { level: 'critical', nextStep: expect.stringContaining('earshot maintain') },
-    ]);
-  });
-
-  it('fails when its endpoint is not under the public URL', () => {
-    const endpoint = 'https://old.example.org/notifications/s2';
-    const findings = check({ listed: [listedAs({ endpoint })] });
-    expect(findings).toMatchObject([{ level: 'ok' }, { level: 'critical' }]);
-    expect(findings[1]?.text).toContain('endpoint');
-  });
-
-  it('fails when the catalogue has other credentials', () => {
-    const digestOf = (password: string) => digestCredentials({ ...pair, password }, 'salt');
-    const withDigest = (password: string) => [
-      registered({ credentialsDigest: digestOf(password) }),
-    ];
-    expect(states({ registrations: withDigest('secret') })).toEqual(['ok']);
-    expect(states({ registrations: withDigest('other'), pairs: [] })).toEqual(['ok']);
-    const findings = check({ registrations: withDigest('other') });
-    expect(findings).toMatchObject([{ level: 'ok' }, { level: 'critical' }]);
-    expect(findings[1]?.nextStep).toContain('earshot register');
-    expect(JSON.stringify(findings)).not.toContain('secret');
-  });
-});
-
-describe('a subscription that needs attention', () => {
-  it.each([
-    ['paused by a person', { status: 'paused' }, {}, ['warning']],
-    ['resumed by a person', {}, { status: 'paused' }, ['warning']],
-    ['in an unknown state', { status: 'suspended' }, {}, ['warning']],
-    ['with another filter', { filter: 'x' }, {}, ['ok', 'warning']],
-    ['with other events', { events: ['deleted'] }, {}, ['ok', 'warning']],
-    ['half changed', {}, { unfinished: true }, ['ok', 'warning']],
-  ] as const)('causes a warning: %s', (_what, listed, known, expected) => {
-    const findings = check({
-      listed: [
-        listedAs({
-          ...listed,
-          events: [...('events' in listed ? listed.events : ['created'])],
-        }),
-      ],
-      registrations: [registered(known)],
-    });
-    expect(findings.map(({ level }) => level)).toEqual(expected);
+  it.each<[title: string, Partial<SubscriptionsInput>, levels: string, words: RegExp]>([
+    ['as desired', {}, 'ok', /running, as desired. Last notification: 2026-05-01 11:00 UTC/],
+    [
+      'without a date in the catalogue',
+      { ...unseen, deliveryMarks: [mark, { ...mark, subscription: 's1', lastAtUs: nowUs }] },
+      'ok',
+      /Last notification: 2026-04-29/,
+    ],
+    ['without a notification', unseen, 'ok', /Last notification: none yet/],
+    [
+      'paused on purpose',
+      { ...listed({ status: 'paused' }), ...known({ status: 'paused' }) },
+      'ok',
+      /paused, as desired/,
+    ],
+    ['of others', { listed: [foreign], registrations: [] }, 'unknown', /earshot register/],
+    [
+      'paused by the service',
+      {
+        ...listed({ status: 'paused', ...silent }),
+        ...known({ activityAtUs: longAgo, notifiedAtUs: longAgo }),
+      },
+      'critical',
+      /60 days without activity.*earshot maintain/,
+    ],
+    ['that no longer exists', { listed: [] }, 'critical', /earshot maintain/],
+    [
+      'at another endpoint',
+      listed({ endpoint: `${old}/notifications/s2` }),
+      'ok critical',
+      /endpoint/,
+    ],
+    ['with our credentials', withDigest('secret'), 'ok', /./],
+    ['with other credentials', withDigest('other'), 'ok critical', /earshot register/],
+    ['with credentials unknown here', { ...withDigest('other'), pairs: [] }, 'ok', /./],
+    ['paused by a person', listed({ status: 'paused' }), 'warning', /./],
+    ['resumed by a person', known({ status: 'paused' }), 'warning', /./],
+    ['in an unknown state', listed({ status: 'suspended' }), 'warning', /suspended/],
+    ['with another filter', listed({ filter: 'x' }), 'ok warning', /filter/],
+    ['with other events', listed({ events: ['deleted'] }), 'ok warning', /events/],
+    ['half changed', known({ unfinished: true }), 'ok warning', /./],
+    ['only in the file', { inFile }, 'warning ok', /earshot register/],
+    ['unknown here', { registrations: [] }, 'critical', /earshot register/],
+  ])('%s', (_title, input, levels, words) => {
+    const findings = check(input);
+    expect(findings.map(({ level }) => level).join(' ')).toBe(levels);
     for (const { level, nextStep } of findings) expect(Boolean(nextStep)).toBe(level !== 'ok');
-  });
-
-  it('is one in the file that is not registered', () => {
-    const desired = desiredState({ name: 's1', filter: '' });
-    const same = { ...registered(), name: 's2' };
-    const findings = check({ inFile: [desired, same] });
-    expect(findings.map(({ check, level }) => [check, level])).toEqual([
-      ['subscription s1', 'warning'],
-      ['subscription s2', 'ok'],
-    ]);
-    expect(findings[0]?.nextStep).toContain('earshot register');
-  });
-
-  it('is one at our endpoint that this installation does not know', () => {
-    const [finding] = check({ registrations: [] });
-    expect(finding).toMatchObject({ check: 'subscription s2', level: 'critical' });
-    expect(finding?.nextStep).toContain('earshot register');
+    expect(findings.map(({ text, nextStep }) => `${text} ${nextStep}`).join(' ')).toMatch(words);
+    expect(JSON.stringify(findings)).not.toContain('secret');
   });
 });
 
 const thereMs = Date.UTC(2026, 4, 1, 12);
 
 /** A service with a fixed clock. */
-async function startService(headers: Record<string, string> = {}) {
-  const requests: unknown[] = [];
-  const server = createServer(({ method, headers: { 'cache-control': cache } }, response) => {
-    requests.push([method, cache]);
-    response.sendDate = false;
-    response.writeHead(404, { Date: new Date(thereMs).toUTCString(), ...headers }).end();
-  });
-  return { url: `http://127.0.0.1:${await listening(server)}`, requests };
-}
+const startService = (headers: Record<string, string> = {}) => {
+  const date = new Date(thereMs).toUTCString();
+  return startServer([{ status: 404, headers: { Date: date, ...headers } }]);
+};
 
 const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 1000;
 
 describe('the clock', () => {
   it.each([
-    [0, 'ok', '0 s'],
     [30, 'ok', '30 s'],
     [-30, 'ok', '30 s'],
     [31, 'warning', '31 s ahead of'],
     [-31, 'warning', '31 s behind'],
     [300, 'warning', '300 s ahead of'],
     [301, 'critical', '301 s ahead of'],
-    [-7200, 'critical', '7200 s behind'],
   ])('%i seconds ahead: %s', async (seconds, level, words) => {
     const { url, requests } = await startService();
     const [finding] = await checkClock({ urls: [url], fetch, nowUs: at(seconds) });
@@ -276,7 +205,7 @@ describe('the clock', () => {
     expect(finding?.text).toContain(words);
     expect(finding?.text).toContain(new URL(url).host);
     expect(finding?.nextStep === null).toBe(level === 'ok');
-    expect(requests).toEqual([['HEAD', 'no-store']]);
+    expect(requests).toMatchObject([{ method: 'HEAD', headers: { 'cache-control': 'no-store' } }]);
   });
 
   it('takes the age of a cached answer into account', async () => {
@@ -295,12 +224,7 @@ describe('the clock', () => {
     expect(finding).toMatchObject({ level: 'warning' });
     expect(finding?.text).toContain(new URL(url).host);
     expect(silent.requests).toHaveLength(1);
-  });
-
-  it('is skipped when no service answers', async () => {
-    const urls = [`http://127.0.0.1:${await freePort()}`];
-    expect(await checkClock({ urls, fetch, nowUs: at(0) })).toMatchObject([{ level: 'unknown' }]);
-    expect(await checkClock({ urls: [], fetch, nowUs: at(0) })).toMatchObject([
+    expect(await checkClock({ urls: [closed], fetch, nowUs: at(0) })).toMatchObject([
       { level: 'unknown' },
     ]);
   });

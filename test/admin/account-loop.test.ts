@@ -5,19 +5,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { times } from '../helpers/thorough.ts';
-import { type RandomAccount, randomAccount } from './arbitrary-account.ts';
+import { arbitraryCut, type RandomAccount, randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
 import { desiredState, managed, minuteUs, otherFilter, startUs } from './samples.ts';
-import { type AccountSetUp, type Cut, openAccount, round } from './set-up.ts';
+import { type AccountSetUp, openAccount, openSetUp, round } from './set-up.ts';
 
 const withinLimits = randomAccount().filter(({ fits }) => fits);
 const beyondLimits = randomAccount().filter(({ fits }) => !fits);
 const interruption = fc.record({
-  cut: fc.record<Cut>({
-    call: fc.nat(60),
-    when: fc.constantFrom('before', 'after'),
-    how: fc.constantFrom('killed', 'unavailable'),
-  }),
+  cut: arbitraryCut(60),
   by: fc.constantFrom('register', 'register', 'maintain'),
 });
 
@@ -84,19 +80,17 @@ describe('the account', () => {
   });
 
   it('removes a paused duplicate first if a full account needs its place', async () => {
-    const paused = (id: string, name: string) => managed({ id, name, status: 'paused' });
-    const setUp = await openAccount({
+    const duplicate = { name: 'baltic', status: 'paused' };
+    const setUp = await openSetUp({
       subscriptions: [
-        ...[managed({ name: 'alps' }), managed({ name: 'crete' })],
-        ...[paused('one', 'baltic'), paused('two', 'baltic')],
+        ...[managed(), managed({ name: 'crete' })],
+        ...[managed({ ...duplicate, id: 'one' }), managed({ ...duplicate, id: 'two' })],
       ],
       limits: { runningMax: 2, totalMax: 4 },
     });
     const crete = desiredState({ name: 'crete', filter: otherFilter, status: 'paused' });
     await setUp.register({ desired: [crete, desiredState({ name: 'baltic' })] });
-    const { writes } = setUp.catalogue;
-    expect(writes.slice(0, 2)).toEqual(['edit one credentials', 'delete two']);
-    setUp.close();
+    expect(setUp.catalogue.writes.slice(0, 2)).toEqual(['edit one credentials', 'delete two']);
   });
 
   it('reaches the desired state after interruptions at any call, and changes no other subscription', async () => {

@@ -17,7 +17,7 @@ import {
   registrationOf,
   startUs,
 } from './samples.ts';
-import type { RegisterOptions, Situation } from './set-up.ts';
+import type { Cut, RegisterOptions, Situation } from './set-up.ts';
 
 export interface RandomAccount {
   situation: Situation & { subscriptions: FakeSubscription[]; registrations: Registration[] };
@@ -29,6 +29,14 @@ export interface RandomAccount {
   fits: boolean;
 }
 
+/** A call that fails, among this number of calls. */
+export const arbitraryCut = (callsMax: number): fc.Arbitrary<Cut> =>
+  fc.record<Cut>({
+    call: fc.nat(callsMax),
+    when: fc.constantFrom('before', 'after'),
+    how: fc.constantFrom('killed', 'unavailable'),
+  });
+
 const names = ['alps', 'baltic', 'crete'] as const;
 const what = {
   events: fc.constantFrom<DesiredSubscription['events']>(
@@ -39,18 +47,10 @@ const what = {
   filter: fc.constantFrom('', otherFilter, "contains(Name,'S2')"),
 };
 const desiredStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
-const anyStatus = fc.constantFrom(
-  'running',
-  'running',
-  'paused',
-  'paused',
-  'cancelled',
-  'suspended',
-);
 
 const state = fc.record({
   rank: fc.nat(1_000),
-  status: anyStatus,
+  status: fc.constantFrom('running', 'running', 'paused', 'paused', 'cancelled', 'suspended'),
   ageDays: fc.integer({ min: 1, max: 50 }),
   wasNotified: fc.boolean(),
 });
@@ -122,14 +122,8 @@ function accountOf(raw: Drawn): RandomAccount {
   const ids = rememberedIds(raw);
   const account = trimmed(
     [
-      ...raw.ours.map((one, index) => ({
-        subscription: managedFrom(one, index),
-        rank: one.state.rank,
-      })),
-      ...raw.unmanaged.map((one, index) => ({
-        subscription: unmanagedFrom(one, index),
-        rank: one.state.rank,
-      })),
+      ...raw.ours.map((one, i) => ({ subscription: managedFrom(one, i), ...one.state })),
+      ...raw.unmanaged.map((one, i) => ({ subscription: unmanagedFrom(one, i), ...one.state })),
     ],
     limits,
   );

@@ -1,4 +1,4 @@
-/** Clients of the subscription API: for a catalogue with answers set by the test, and for the sandbox. */
+/** A client of the subscription API, for a catalogue with answers set by the test. */
 
 import type { AccessTokens } from '../../src/admin/account.ts';
 import {
@@ -7,10 +7,9 @@ import {
 } from '../../src/admin/subscription-client.ts';
 import type { OutboundTiming } from '../../src/core/http/outbound-client.ts';
 import type { AppError } from '../../src/core/terms/app-error.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { wholeTextOf } from '../core/config/environment.ts';
 import { type Answer, type SeenRequest, startServer } from '../core/http/answering-server.ts';
-import { failureOf, startAccount } from './account.ts';
+import { failureOf } from './account.ts';
 
 export const id = '7ca682c3-7b21-4e9b-952e-874798101340';
 
@@ -32,7 +31,6 @@ export const secrets = [
   'second-token',
   'wörd',
   Buffer.from(`catalogue:${address.credentials.password}`).toString('base64'),
-  'endpoint-password',
 ];
 
 /** A subscription in the catalogue's format. */
@@ -88,44 +86,4 @@ export async function errorOf(call: Promise<unknown>): Promise<AppError> {
   if (found.length > 0)
     throw new Error(`The error contains secrets: ${found.join(', ')} in ${text}`);
   return error;
-}
-
-export const endpoint = 'https://localhost:8443/notifications/default';
-const credentials = { username: 'catalogue', password: 'endpoint-password' };
-/** A subscription that is created as running. */
-export const running: NewSubscription = {
-  events: ['created', 'modified'],
-  filter: "Collection/Name eq 'SENTINEL-1'",
-  status: 'running',
-  address: { endpoint, credentials },
-};
-/** The same, but paused. */
-export const paused: NewSubscription = { ...running, status: 'paused' };
-export const unknownId = '00000000-0000-4000-8000-000000000000';
-
-/** Starts the sandbox with the given settings; closes it after the test. */
-export async function startClient(service: ServiceSettingsInput = {}) {
-  const account = await startAccount(service);
-  const { sandbox } = account;
-  const clientWith = (tokens: AccessTokens, timing: Partial<OutboundTiming> = {}) =>
-    createSubscriptionClient({
-      catalogueUrl: sandbox.catalogueUrl,
-      tokens,
-      fetch,
-      random: () => 0,
-      timing: { retryDelayMs: 1, ...timing },
-    });
-  const client = clientWith(account.tokens());
-  /** Creates a subscription and returns its id; the answer must be readable. */
-  const create = async (subscription: NewSubscription) => {
-    const created = await client.create(subscription);
-    if (created === null) throw new Error('The answer could not be read.');
-    return created.id;
-  };
-  const statuses = async () => (await client.list()).map(({ status }) => status);
-  const creations = () =>
-    sandbox
-      .requests()
-      .filter(({ method, path }) => method === 'POST' && path.endsWith('Subscriptions'));
-  return { ...account, client, clientWith, create, statuses, creations };
 }

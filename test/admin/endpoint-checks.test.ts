@@ -1,11 +1,6 @@
 /** The doctor's checks of the endpoint: public URL, name, addresses, port, certificate, login. */
 import { describe, expect, it } from 'vitest';
-import {
-  checkAddresses,
-  checkEndpoint,
-  checkPublicUrl,
-  resolveName,
-} from '../../src/admin/endpoint-checks.ts';
+import { checkAddresses, checkEndpoint, checkPublicUrl } from '../../src/admin/endpoint-checks.ts';
 import { createEndpointProbe } from '../../src/admin/endpoint-probe.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../helpers/free-ports.ts';
@@ -25,19 +20,6 @@ it.each([
   expect(finding?.nextStep === null).toBe(level === 'ok');
 });
 
-describe('the host name', () => {
-  it('of this machine, an address and an unknown name are resolved without an error', async () => {
-    const { addresses, isPublic } = await resolveName('localhost');
-    expect(isPublic).toBe(false);
-    expect(['127.0.0.1', '::1']).toContain(addresses[0]);
-    expect(await resolveName('2001:db8::1')).toEqual({
-      addresses: ['2001:db8::1'],
-      isPublic: true,
-    });
-    expect((await resolveName('earshot.invalid')).addresses).toEqual([]);
-  });
-});
-
 describe('the addresses', () => {
   const check = (addresses: string[], more: string[] = [], isTest = false, isPublic = true) =>
     checkAddresses({
@@ -45,21 +27,24 @@ describe('the addresses', () => {
       localAddresses: ['127.0.0.1', '::1', ...more],
     });
 
-  it.each([
-    [['93.184.216.34'], true, 'ok'],
-    [['93.184.216.34'], false, 'warning'],
-    [[], false, 'critical'],
-  ])('%j of the name, in DNS %s: %s', (addresses, isPublic, level) => {
-    const [finding] = check(addresses, [], false, isPublic);
-    expect(finding).toMatchObject({ check: 'public address', level });
-    expect(finding?.nextStep?.includes('docs/errors.md#name-not-found') ?? false).toBe(
-      level !== 'ok',
-    );
+  it.each<[addresses: string[], local: string[], isPublic: boolean, level: string, RegExp]>([
+    [['93.184.216.34'], [], true, 'ok', /./],
+    [['93.184.216.34'], [], false, 'warning', /./],
+    [[], [], true, 'critical', /./],
+    [['100.128.0.1'], ['10.0.0.5', 'fe80::1'], true, 'ok', /./],
+    [['9.9.9.9'], ['::ffff:9.9.9.9'], true, 'ok', /./],
+    [['1.1.1.1', '2606:4700:4700::1111'], ['1.1.1.1'], true, 'ok', /./],
+    [['9.9.9.9'], ['8.8.8.8'], true, 'warning', /9\.9\.9\.9 is not .* this machine \(8\.8\.8\.8\)/],
+    [['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8'], true, 'warning', /: 2a00::9 is not/],
+  ])('%j on a machine with %j, in DNS %s: %s', (addresses, local, isPublic, level, words) => {
+    const findings = check(addresses, local, false, isPublic);
+    const text = expect.stringMatching(words);
+    expect(findings).toMatchObject([{ check: 'public address', level, text }]);
+    expect(findings[0]?.nextStep === null).toBe(level === 'ok');
   });
 
   it.each([
     ['10.0.0.1', 'private'],
-    ['172.31.255.255', 'private'],
     ['127.0.1.1', 'loopback'],
     ['169.254.169.254', 'linkLocal'],
     ['100.64.0.1', 'carrierGradeNat'],
@@ -71,20 +56,6 @@ describe('the addresses', () => {
     expect(check([address])).toMatchObject([{ level: 'critical', text }]);
     expect(check([address], [], true)).toMatchObject([{ level: 'warning', text }]);
     expect(check([address, '1.1.1.1'])).toMatchObject([{ level: 'warning', text }]);
-  });
-
-  it.each([
-    [['93.184.216.34'], [], null],
-    [['100.128.0.1'], ['10.0.0.5', 'fe80::1'], null],
-    [['9.9.9.9'], ['::ffff:9.9.9.9'], null],
-    [['1.1.1.1', '2606:4700:4700::1111'], ['1.1.1.1'], null],
-    [['9.9.9.9'], ['8.8.8.8'], /9\.9\.9\.9 is not an address of this machine \(8\.8\.8\.8\)/],
-    [['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8'], /: 2a00::9 is not/],
-  ])('%j on a machine with %j: warning %s', (addresses, local, words) => {
-    const [finding, ...others] = check(addresses, local);
-    expect(others).toEqual([]);
-    expect(finding?.level).toBe(words === null ? 'ok' : 'warning');
-    if (words !== null) expect(finding?.text).toMatch(words);
   });
 });
 

@@ -74,16 +74,21 @@ describe('a failed page is retried', () => {
 
   it('with growing delays up to eight attempts, then fails with the last error', async () => {
     const catalogue = await always({ body: '<html><title>Under repair</title>' });
-    const walk = listingOf(catalogue.url, { requestsPerMinute: 60_000 });
+    const retries: ListingRetry[] = [];
+    const onRetry = (retry: ListingRetry) => void retries.push(retry);
+    const walk = listingOf(catalogue.url, { requestsPerMinute: 60_000, onRetry });
     const error = await walked(walk).catch((error) => error);
     expect(error).toMatchObject({ code: 'unavailable' });
-    expect(errorText(error)).toContain('not valid JSON');
-    expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
-      /is unusable: .*\. 8 attempts in a row failed\. Retry later\. If this happens again, check EARSHOT_CATALOGUE_URL\. Response: /,
+      /not valid JSON.* 8 attempts in a row failed\. .*EARSHOT_CATALOGUE_URL.*Under repair/,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
+    expect(retries.map(({ waitMs }) => waitMs)).toEqual(waits);
+    expect(retries[0]?.cause).toBe("The catalogue's response is unusable");
+    // Decreasing; at last only the longest delay.
+    const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
+    expect(retries.map(({ remainingWaitMs }) => remainingWaitMs)).toEqual(leftMs);
   });
 
   it('with a new count after each success: only consecutive failures count', async () => {
@@ -93,13 +98,6 @@ describe('a failed page is retried', () => {
       answer: () => (++failures % 5 === 0 ? undefined : { status: 500 }),
     });
     expect(numbersIn(await walked(listingOf(catalogue.url, { sizes: [10] })))).toHaveLength(30);
-  });
-
-  it('in the same size after too many requests, then fails with its own code', async () => {
-    const catalogue = await always({ status: 429 });
-    await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({ code: 'too_many' });
-    const tops = catalogue.requests.map(({ url }) => url.searchParams.get('$top'));
-    expect(tops).toEqual(Array.from({ length: 8 }, () => '1000'));
   });
 
   it.each([404, 405, 302])('but never after %i', async (status) => {
@@ -113,24 +111,22 @@ describe('a failed page is retried', () => {
   });
 });
 
-describe('pages', () => {
-  it('become smaller after two consecutive failures, and larger again later', async () => {
-    const tops: number[] = [];
-    const catalogue = await startCatalogue({
-      records: () => publishedAt(...Array.from({ length: 60 }, (_, number) => number * 1_000)),
-      answer: (_, url) => {
-        const top = Number(url.searchParams.get('$top'));
-        tops.push(top);
-        return tops.length < 5 && top > 5 ? { status: 504 } : undefined;
-      },
-    });
-    const walk = listingOf(catalogue.url, { sizes: [40, 10, 5] });
-    expect(numbersIn(await walked(walk))).toHaveLength(60);
-    expect(tops.slice(0, 11)).toEqual([40, 40, 10, 10, 5, 5, 5, 5, 5, 10, 10]);
-    // The count may be the slow part.
-    const counted = catalogue.requests.map(({ url }) => url.searchParams.has('$count'));
-    expect(counted.slice(0, 5)).toEqual([true, true, false, false, false]);
+it('pages become smaller after two consecutive failures, and larger again later', async () => {
+  const tops: number[] = [];
+  const catalogue = await startCatalogue({
+    records: () => publishedAt(...Array.from({ length: 60 }, (_, number) => number * 1_000)),
+    answer: (_, url) => {
+      const top = Number(url.searchParams.get('$top'));
+      tops.push(top);
+      return tops.length < 5 && top > 5 ? { status: 504 } : undefined;
+    },
   });
+  const walk = listingOf(catalogue.url, { sizes: [40, 10, 5] });
+  expect(numbersIn(await walked(walk))).toHaveLength(60);
+  expect(tops.slice(0, 11)).toEqual([40, 40, 10, 10, 5, 5, 5, 5, 5, 10, 10]);
+  // The count may be the slow part.
+  const counted = catalogue.requests.map(({ url }) => url.searchParams.has('$count'));
+  expect(counted.slice(0, 5)).toEqual([true, true, false, false, false]);
 });
 
 describe('requests', () => {
@@ -174,9 +170,12 @@ describe('requests', () => {
   it.each([429, 503])('wait as long as the catalogue requests (%i)', async (status) => {
     const busy = { status, headers: { 'Retry-After': '90' } };
     const catalogue = await answersFirst(busy, busy);
-    const walk = listingOf(catalogue.url);
+    const retries: ListingRetry[] = [];
+    const walk = listingOf(catalogue.url, { onRetry: (retry) => void retries.push(retry) });
     expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
     expect(walk.startsMs).toEqual([0, 90_500, 181_000]);
+    const cause = `The catalogue requests a delay (${status})`;
+    expect(retries[0]).toEqual({ cause, waitMs: 90_500, remainingWaitMs: null });
   });
 
   it('are not retried when a wait or the sum of waits is too long', async () => {
@@ -222,142 +221,14 @@ describe('requests', () => {
   });
 });
 
-describe('a login', () => {
-  function tokensOf(...names: string[]) {
-    const refused: string[] = [];
-    const tokens: AccessTokens = {
-      get: async () => names[refused.length] ?? 'none',
-      refused: async (token) => {
-        refused.push(token);
-      },
-    };
-    return { tokens, refused };
-  }
-
-  const requiresLogin = (validToken: string) =>
-    startCatalogue({
-      records: () => records,
-      answer: (_, _url, authorization) =>
-        authorization === `Bearer ${validToken}`
-          ? undefined
-          : { status: 401, body: { detail: 'Unauthorized' } },
-    });
-
-  it('is used only when required, and then kept', async () => {
-    const open = await answersFirst();
-    await walked(listingOf(open.url, tokensOf('good')));
-    expect(open.requests[0]?.authorization).toBeUndefined();
-
-    const closed = await requiresLogin('good');
-    const walk = listingOf(closed.url, { tokens: tokensOf('good').tokens, sizes: [2] });
-    expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
-    const sent = closed.requests.map(({ authorization }) => authorization);
-    expect(sent).toEqual([undefined, ...sent.slice(1).map(() => 'Bearer good')]);
-    expect(sent.length).toBeGreaterThan(2);
-  });
-
-  it('that has expired is renewed once', async () => {
-    const { tokens, refused } = tokensOf('old', 'good');
-    expect(
-      numbersIn(await walked(listingOf((await requiresLogin('good')).url, { tokens }))),
-    ).toHaveLength(3);
-    expect(refused).toEqual(['old']);
-
-    const other = await requiresLogin('another');
-    const error = await walked(listingOf(other.url, { tokens: tokensOf('a', 'b').tokens })).catch(
-      (e) => e,
-    );
-    expect(error).toMatchObject({ code: 'unauthorized' });
-    expect(other.requests).toHaveLength(3);
-    expect(wholeTextOf(error)).not.toContain('Bearer');
-  });
-
-  it('that is not configured is an error that names the variables', async () => {
-    const catalogue = await requiresLogin('good');
-    await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
-      code: 'unauthorized',
-      text: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
-    });
-  });
-});
-
-describe('a retry is reported', () => {
-  async function retriesOf(answer: Answer) {
-    const catalogue = await startCatalogue({
-      records: () => [],
-      answer: (request) => (request === 0 ? answer : undefined),
-    });
-    const retries: ListingRetry[] = [];
-    const onRetry = (retry: ListingRetry) => void retries.push(retry);
-    const timing = answer === 'hang' ? { attemptTimeoutMs: 500 } : {};
-    await walked(listingOf(catalogue.url, { onRetry, timing }));
-    return retries;
-  }
-
-  it.each<[string, Answer]>([
-    ['The catalogue responds with an error (500)', { status: 500 }],
-    ["The catalogue's response is unusable", { body: { detail: 'none' } }],
-    ['The catalogue cannot be reached: it did not answer in time', 'hang'],
-  ])('with the cause: %s', async (cause, answer) => {
-    const [first, ...others] = await retriesOf(answer);
-    expect(first).toEqual({ cause, waitMs: 750, remainingWaitMs: 123_000 });
-    expect(new Set(others.map((retry) => retry.cause))).toEqual(
-      new Set(others.length > 0 ? [cause] : []),
-    );
-  });
-
-  it('with the wait that the catalogue requests', async () => {
-    expect(await retriesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
-      { cause: 'The catalogue requests a delay (429)', waitMs: 90_500, remainingWaitMs: null },
-    ]);
-  });
-
-  it('before each attempt, and the final error has the advice', async () => {
-    const causes: string[] = [];
-    const remainingWaitMs: (number | null)[] = [];
-    const refusing: typeof fetch = async () => {
-      throw new TypeError('fetch failed', {
-        cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
-      });
-    };
-    const walk = listingOf('http://catalogue.test', {
-      fetch: refusing,
-      onRetry: (retry) => {
-        causes.push(retry.cause);
-        remainingWaitMs.push(retry.remainingWaitMs);
-      },
-    });
-    await expect(walked(walk)).rejects.toMatchObject({
-      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be reached: the connection was refused (ECONNREFUSED). 8 attempts in a row failed. Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
-    });
-    expect(causes).toEqual(
-      Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),
-    );
-    // Decreasing; at last only the longest delay.
-    const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
-    expect(remainingWaitMs).toEqual(leftMs);
-  });
-});
-
-const page = '<html><title>403 Forbidden</title></html>';
-const firewall: Answer = { status: 403, body: page };
-const forbidden: Answer = { status: 403, body: { detail: 'Not for you' } };
-
-const isAsked = (url: URL, word: string) =>
-  url.searchParams.get('$filter')?.includes(word) ?? false;
-
-/** Starts a catalogue of three products at consecutive milliseconds. */
-const refusing = (answer: (url: URL, authorization?: string) => Answer | undefined) =>
-  startCatalogue({
-    records: () => publishedAt(0, 1_000, 2_000),
-    answer: (_, url, authorization) => answer(url, authorization),
-  });
-
-/** An account that counts its tokens. */
-function account() {
+/** An account with these tokens; counts how often they are used and refused. */
+function account(...names: string[]) {
   const used = { tokens: 0, refused: 0 };
   const tokens: AccessTokens = {
-    get: async () => `token-${++used.tokens}`,
+    get: async () => {
+      used.tokens += 1;
+      return names[used.refused] ?? 'none';
+    },
     refused: async () => {
       used.refused += 1;
     },
@@ -365,11 +236,82 @@ function account() {
   return { tokens, used };
 }
 
+/** Starts a catalogue of three products that refuses requests without this token. */
+const requiresLogin = (validToken: string, refusal: Answer = unauthorized) =>
+  startCatalogue({
+    records: () => records,
+    answer: (_, _url, authorization) =>
+      authorization === `Bearer ${validToken}` ? undefined : refusal,
+  });
+
+const unauthorized: Answer = { status: 401, body: { detail: 'Unauthorized' } };
+const forbidden: Answer = { status: 403, body: { detail: 'Not for you' } };
+const firewall: Answer = { status: 403, body: '<html><title>403 Forbidden</title></html>' };
+
+it.each([
+  ['is used only when required, and then kept', 'good', unauthorized, 0],
+  ['is used after another refusal of anonymous requests', 'good', forbidden, 0],
+  ['that has expired is renewed once', 'renewed', unauthorized, 1],
+])('a login %s', async (_, valid, refusal, refused) => {
+  const { tokens, used } = account('good', 'renewed');
+  const open = await answersFirst();
+  await walked(listingOf(open.url, { tokens }));
+  expect(open.requests[0]?.authorization).toBeUndefined();
+
+  const closed = await requiresLogin(valid, refusal);
+  expect(numbersIn(await walked(listingOf(closed.url, { tokens, sizes: [2] })))).toHaveLength(3);
+  expect(used.refused).toBe(refused);
+  const [first, ...sent] = closed.requests.map(({ authorization }) => authorization);
+  expect(first).toBeUndefined();
+  expect(new Set(sent.slice(refused))).toEqual(new Set([`Bearer ${valid}`]));
+  expect(sent.length).toBeGreaterThan(1);
+});
+
+const short = "Name ne 'x'";
+const variables = /login.*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/;
+const blocked = /block this host .*Retry later.*EARSHOT_CATALOGUE_URL/;
+const long = `what is this '${'x'.repeat(2_000)}'`;
+const tooLong =
+  /from a firewall or proxy, .* the URL has 2,\d\d\d characters, .* Shorten the filter/;
+
+// Listing without a short filter would be a much larger query.
+it.each<
+  [title: string, Answer, filter: string, tokens: string[] | null, string, RegExp, requests: number]
+>([
+  ['no account', unauthorized, '', null, 'unauthorized', variables, 1],
+  ['no account, with 403', forbidden, '', null, 'unauthorized', variables, 1],
+  ['tokens that are refused', unauthorized, '', ['a', 'b'], 'unauthorized', /./, 3],
+  [
+    'no permission',
+    forbidden,
+    short,
+    ['a'],
+    'unauthorized',
+    /lacks the permission.*Not for you$/,
+    2,
+  ],
+  ['a firewall, and a filter only for the catalogue', firewall, long, null, 'invalid', tooLong, 1],
+  ['a firewall, and no filter', firewall, '', null, 'unavailable', blocked, 1],
+  ['a firewall, and a short filter', firewall, short, ['a'], 'unavailable', blocked, 1],
+])(
+  'a refusal is an error with %s',
+  async (_title, answer, filter, names, code, words, requests) => {
+    const catalogue = await always(answer);
+    const { tokens, used } = account(...(names ?? []));
+    const walk = walked(listingOf(catalogue.url, names === null ? {} : { tokens }), { filter });
+    const error = await walk.catch((e) => e);
+    expect([error.code, errorText(error)]).toEqual([code, expect.stringMatching(words)]);
+    expect(wholeTextOf(error)).not.toContain('Bearer');
+    if (answer === firewall) expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
+    expect(catalogue.requests).toHaveLength(requests);
+    expect(used.tokens).toBe(requests - 1);
+  },
+);
+
 /** A polygon with many corners around everything, so long that a firewall blocks it. */
 const corners = Array.from({ length: 160 }, (_, n) => `${-170 + n * 2.125} 80`);
 const ring = [...corners, '170 -80', '-170 -80', corners[0]].join(',');
-const longFilter = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
-const secondOrWide = `Name eq 'S2A_1.SAFE' or ${longFilter}`;
+const wide = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
 
 it.each([
   ['a page', firewall],
@@ -378,71 +320,17 @@ it.each([
 ] satisfies [string, Answer][])(
   'lists without the filter, and without a login, when a firewall answers with %s',
   async (_, answer) => {
-    const catalogue = await refusing((url) => (isAsked(url, 'Intersects') ? answer : undefined));
-    const { tokens, used } = account();
+    const isAsked = (url: URL) => url.searchParams.get('$filter')?.includes('Intersects') ?? false;
+    const catalogue = await startCatalogue({
+      records: () => records,
+      answer: (_, url) => (isAsked(url) ? answer : undefined),
+    });
+    const { tokens, used } = account('good');
     const walk = listingOf(catalogue.url, { tokens, sizes: [2] });
-    const pages = await walked(walk, { filter: `(${secondOrWide}) and Name ne 'S2A_2.SAFE'` });
+    const filter = `(Name eq 'S2A_1.SAFE' or ${wide}) and Name ne 'S2A_2.SAFE'`;
     // The other records have no known footprint.
-    expect(numbersIn(pages)).toEqual([1]);
+    expect(numbersIn(await walked(walk, { filter }))).toEqual([1]);
     expect(used).toEqual({ tokens: 0, refused: 0 });
-    expect(catalogue.requests.filter(({ url }) => isAsked(url, 'Intersects'))).toHaveLength(1);
+    expect(catalogue.requests.filter(({ url }) => isAsked(url))).toHaveLength(1);
   },
 );
-
-it('reports the length of the URL when the filter cannot be evaluated locally', async () => {
-  const catalogue = await refusing(() => firewall);
-  const filter = `what is this '${'x'.repeat(2_000)}'`;
-  const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
-  expect(errorText(error)).toMatch(
-    /^Could not list the created products: the response \(403\) comes from a firewall or proxy, .* the URL has 2,\d\d\d characters, .* Shorten the filter .*\. Response: \(a web page\) 403 Forbidden$/,
-  );
-  expect(error).toMatchObject({ code: 'invalid' });
-  expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
-  expect(catalogue.requests).toHaveLength(1);
-});
-
-it('reports that this host may be blocked when a short URL is refused, with or without an account', async () => {
-  const catalogue = await refusing(() => firewall);
-  const { tokens, used } = account();
-  // Listing without such a short filter would be a much larger query.
-  for (const [own, filter] of [
-    [{}, ''],
-    [{ tokens }, "Name eq 'S2A_1.SAFE'"],
-  ] as const) {
-    const error = await walked(listingOf(catalogue.url, own), { filter }).catch((e) => e);
-    expect(error).toMatchObject({
-      code: 'unavailable',
-      text: expect.stringMatching(/block this host .*Retry later.*EARSHOT_CATALOGUE_URL/),
-    });
-    expect(errorText(error)).not.toMatch(/EARSHOT_ACCOUNT|characters/);
-  }
-  expect(used).toEqual({ tokens: 0, refused: 0 });
-  expect(catalogue.requests).toHaveLength(2);
-});
-
-it('logs in when the catalogue itself refuses anonymous requests', async () => {
-  const catalogue = await refusing((_, authorization) =>
-    authorization === undefined ? forbidden : undefined,
-  );
-  const { tokens, used } = account();
-  expect(numbersIn(await walked(listingOf(catalogue.url, { tokens })))).toEqual([0, 1, 2]);
-  expect(used).toEqual({ tokens: 1, refused: 0 });
-  await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
-    code: 'unauthorized',
-    text: 'The catalogue refused to list the created products (403); a login may be required. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. Response: Not for you',
-  });
-});
-
-it('logs in once when the account lacks the permission, and reports it', async () => {
-  const catalogue = await refusing(() => forbidden);
-  const { tokens, used } = account();
-  const walk = walked(listingOf(catalogue.url, { tokens }), { filter: "Name ne 'x'" });
-  await expect(walk).rejects.toMatchObject({
-    code: 'unauthorized',
-    text: expect.stringMatching(
-      /the account lacks the permission\. Log in on .*Response: Not for you$/,
-    ),
-  });
-  expect(used).toEqual({ tokens: 1, refused: 0 });
-  expect(catalogue.requests).toHaveLength(2);
-});

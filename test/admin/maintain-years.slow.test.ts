@@ -1,17 +1,10 @@
 /** Maintenance over years, and for random accounts, registrations and times. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { randomAccount } from './arbitrary-account.ts';
+import { arbitraryCut, randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import { dayUs, desiredState, otherFilter } from './samples.ts';
-import {
-  type AccountSetUp,
-  type Cut,
-  historyLines,
-  openAccount,
-  openSetUp,
-  round,
-} from './set-up.ts';
+import { type AccountSetUp, type Cut, openAccount, openSetUp, round } from './set-up.ts';
 
 const options = { desired: [desiredState()] };
 
@@ -52,18 +45,6 @@ describe.each([
   ['shows the last notification', true],
   ['does not show the last notification', false],
 ])('a catalogue that %s', (_, showsLastNotification) => {
-  it('requires no action while notifications arrive regularly', async () => {
-    const setUp = await openRegistered(showsLastNotification);
-    const diary = await runDays(setUp, 800, async (day) => {
-      if (day % 40 !== 0) return;
-      setUp.catalogue.publish();
-      const mark = { subscription: 'alps', username: 'catalogue', lastAtUs: setUp.nowUs() };
-      await setUp.administration.markDeliveries([mark]);
-    });
-    expect(diary).toEqual([]);
-    expect(await historyLines(setUp)).toEqual(['register created alps']);
-  });
-
   it('is maintained through two years without notifications, with one resumption after each pause', async () => {
     const setUp = await openRegistered(showsLastNotification);
     const firstUs = setUp.nowUs();
@@ -93,33 +74,19 @@ describe.each([
   });
 });
 
-describe('an adopted subscription', () => {
-  it('keeps its earlier dates, independent of the adoption', async () => {
-    const setUp = await openAccount();
-    await setUp.register(options);
-    setUp.pass(50 * dayUs);
-    await setUp.administration.commit({ removeRegistration: 'alps' });
-    await setUp.register(options);
-    expect(await runDays(setUp, 11)).toEqual(['10 resume']);
-    setUp.close();
-  });
+it('an adopted subscription keeps its dates, and a replacement restarts them', async () => {
+  const setUp = await openRegistered(true);
+  setUp.pass(50 * dayUs);
+  await setUp.administration.commit({ removeRegistration: 'alps' });
+  await setUp.register(options);
+  expect(await runDays(setUp, 11)).toEqual(['10 resume']);
+  setUp.pass(40 * dayUs);
+  await setUp.register({ desired: [desiredState({ filter: otherFilter })] });
+  expect(await runDays(setUp, 59)).toEqual([]);
+  expect(wordsOf(await runDays(setUp, 2))).toEqual(['resume']);
 });
 
-describe('a replacement', () => {
-  it('restarts the time limits', async () => {
-    const setUp = await openRegistered(true);
-    await runDays(setUp, 50);
-    await setUp.register({ desired: [desiredState({ filter: otherFilter })] });
-    expect(await runDays(setUp, 59)).toEqual([]);
-    expect(wordsOf(await runDays(setUp, 2))).toEqual(['resume']);
-  });
-});
-
-const cut = fc.record<Cut>({
-  call: fc.nat(20),
-  when: fc.constantFrom('before', 'after'),
-  how: fc.constantFrom('killed', 'unavailable'),
-});
+const cut = arbitraryCut(20);
 const anyRounds = fc.array(
   fc.record({ days: fc.integer({ min: 0, max: 200 }), cut: fc.option(cut, { freq: 2 }) }),
   { minLength: 1, maxLength: 4 },

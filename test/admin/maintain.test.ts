@@ -25,35 +25,26 @@ import {
 } from './set-up.ts';
 
 describe('a subscription that the service paused', () => {
-  it('is resumed, with a reason in the history and the gap recorded', async () => {
+  it('is only resumed, with a reason in the history and the gap recorded', async () => {
+    const endpoint = 'https://elsewhere.example.org/alps';
+    const byPeople = { filter: otherFilter, endpoint, credentials: otherCredentials };
     const setUp = await openSetUp({
-      subscriptions: [alps.subscription],
+      subscriptions: [{ ...alps.subscription, ...byPeople }],
       registrations: [alps.registration],
     });
     expect(await round(setUp)).toMatchObject([
       { name: 'alps', status: 'paused', did: 'resume', failure: null },
     ]);
     expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
-    expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ ...byPeople, status: 'running' }]);
+    expect(await setUp.administration.history({ limit: 1 })).toMatchObject([
       { action: 'resumed', actor: 'maintain', reason: expect.stringContaining('60 days') },
     ]);
     const fromUs = alps.registration.runningSeenAtUs;
     expect(await setUp.administration.gaps()).toMatchObject([
       { subscription: 'alps', fromUs, toUs: expect.any(Number) },
     ]);
-    expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
-  });
-
-  it('is only resumed: other changes by people stay', async () => {
-    const endpoint = 'https://elsewhere.example.org/alps';
-    const changed = { filter: otherFilter, endpoint, credentials: otherCredentials };
-    const setUp = await openSetUp({
-      subscriptions: [{ ...alps.subscription, ...changed }],
-      registrations: [alps.registration],
-    });
-    await round(setUp);
-    expect(setUp.catalogue.subscriptions()).toMatchObject([{ ...changed, status: 'running' }]);
-    expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
+    expect(await round(setUp)).toMatchObject([{ status: 'running', did: null }]);
   });
 
   it('stays paused with a failure when too many run, while the others are maintained', async () => {
@@ -61,98 +52,18 @@ describe('a subscription that the service paused', () => {
       subscriptions: [alps.subscription, baltic.subscription, pull()],
       registrations: [alps.registration, baltic.registration],
     });
-    const results = await round(setUp);
-    expect(results).toMatchObject([
+    expect(await round(setUp)).toMatchObject([
       { name: 'alps', did: 'resume', failure: null },
       { name: 'baltic', did: null, failure: expect.stringContaining('the account permits 2') },
     ]);
     expect(setUp.catalogue.refusals).toEqual([]);
-    expect(setUp.catalogue.subscriptions()).toMatchObject([
-      { status: 'running' },
-      { status: 'paused' },
-      pull(),
-    ]);
-  });
-});
-
-describe('a subscription that no longer exists', () => {
-  const ages = startUs - 366 * dayUs;
-  const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
-
-  it('is recreated after a probe of the endpoint, with the gap recorded', async () => {
-    const setUp = await openSetUp({ subscriptions: [unmanaged()], registrations: [gone] });
-    expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
-    expect(setUp.catalogue.writes).toEqual(['create alps running']);
-    expect(await historyLines(setUp)).toEqual(['maintain created alps']);
-    expect(await setUp.administration.gaps()).toMatchObject([{ fromUs: ages }]);
-    expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
+    expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
   });
 
-  it('is not recreated when the endpoint does not answer, and reports the reason', async () => {
-    const setUp = await openSetUp({ registrations: [gone] });
-    const fault = {
-      code: 'connection-refused',
-      message: 'nobody listens.',
-      advice: 'Start it.',
-    } as const;
-    const blind = {
-      ...setUp.context(),
-      probe: async () => ({ fault, status: null, tls: null }),
-    };
-    const [result] = await maintain({ inFile: null }, blind);
-    expect(result).toMatchObject({ did: null, failure: expect.stringContaining('nobody listens') });
-    expect(setUp.catalogue.writes).toEqual([]);
-  });
-
-  it('is not recreated in a full account', async () => {
+  it('is not resumed after a recorded delivery to its path', async () => {
+    const unseen = { lastNotificationAtUs: null };
     const setUp = await openSetUp({
-      subscriptions: [unmanaged(), pull()],
-      registrations: [gone],
-    });
-    const [result] = await round(setUp);
-    expect(result).toMatchObject({
-      did: null,
-      failure: expect.stringContaining('limits of the account'),
-    });
-    expect(setUp.catalogue.writes).toEqual([]);
-  });
-});
-
-describe('a failure', () => {
-  it('of one subscription does not prevent the maintenance of the others', async () => {
-    const crete = pausedByService('crete');
-    const setUp = await openSetUp({
-      subscriptions: [alps.subscription, baltic.subscription, crete.subscription],
-      registrations: [alps.registration, baltic.registration, crete.registration],
-      limits: { runningMax: 3, totalMax: 10 },
-    });
-    const { edit } = setUp.catalogue.client;
-    setUp.catalogue.client.edit = (id, changes) =>
-      id === 'id-alps'
-        ? Promise.reject(new AppError('invalid', 'Refused.', { details: ['A detail.'] }))
-        : edit(id, changes);
-    expect(await round(setUp)).toMatchObject([
-      { name: 'alps', did: null, failure: 'Refused. A detail.' },
-      { name: 'baltic', did: 'resume', failure: null },
-      { name: 'crete', did: 'resume', failure: null },
-    ]);
-  });
-
-  it('to list the account ends the round', async () => {
-    const setUp = await openSetUp({ registrations: [alps.registration] });
-    setUp.catalogue.client.list = () => Promise.reject(new AppError('unauthorized', 'No token.'));
-    await expect(round(setUp)).rejects.toMatchObject({ code: 'unauthorized' });
-    expect(await setUp.administration.registrations()).toEqual([alps.registration]);
-  });
-});
-
-describe('a recorded delivery', () => {
-  it('counts as activity of the subscription with its path', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [
-        { ...alps.subscription, lastNotificationAtUs: null },
-        { ...baltic.subscription, lastNotificationAtUs: null },
-      ],
+      subscriptions: [alps, baltic].map((one) => ({ ...one.subscription, ...unseen })),
       registrations: [alps.registration, baltic.registration],
     });
     const lastAtUs = startUs - minuteUs;
@@ -168,95 +79,109 @@ describe('a recorded delivery', () => {
   });
 });
 
-describe('an interrupted change', () => {
-  it('is finished with the last desired state', async () => {
-    const changed = { filter: otherFilter, unfinished: true };
-    const setUp = await openSetUp({
-      subscriptions: [managed(), unmanaged()],
-      registrations: [registrationOf(changed)],
-    });
-    expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
-    const desired = [desiredState({ filter: otherFilter })];
-    expect((await setUp.plan({ desired })).differences).toEqual([]);
-    expect(setUp.catalogue.subscriptions().map(({ filter }) => filter)).toContain(otherFilter);
-    expect(await historyLines(setUp)).toEqual(
-      ['replaced', 'resumed', 'paused', 'created'].map((action) => `maintain ${action} alps`),
-    );
-  });
-});
+describe('a subscription that no longer exists', () => {
+  const ages = startUs - 366 * dayUs;
+  const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
 
-describe('a subscription that was registered by flags', () => {
-  it('is maintained next to a configuration file', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [alps.subscription],
-      registrations: [alps.registration],
-    });
-    expect(await round(setUp, [])).toMatchObject([{ name: 'alps', did: 'resume', notes: [] }]);
+  it('is recreated, with the gap recorded', async () => {
+    const setUp = await openSetUp({ subscriptions: [unmanaged()], registrations: [gone] });
+    expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
+    expect(setUp.catalogue.writes).toEqual(['create alps running']);
+    expect(await historyLines(setUp)).toEqual(['maintain created alps']);
+    expect(await setUp.administration.gaps()).toMatchObject([{ fromUs: ages }]);
+    expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
-});
 
-describe('a configuration file', () => {
-  it('without a registered subscription stops the maintenance of that subscription', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [alps.subscription, baltic.subscription],
-      registrations: [alps.registration, { ...baltic.registration, origin: 'file' }],
-    });
-    expect(await round(setUp, [desiredState()])).toMatchObject([
-      { name: 'alps', did: 'resume' },
-      { name: 'baltic', did: null, notes: [{ code: 'obsolete' }] },
+  it('is not recreated in a full account, or when the endpoint does not answer', async () => {
+    const full = await openSetUp({ subscriptions: [unmanaged(), pull()], registrations: [gone] });
+    const limits = expect.stringContaining('limits of the account');
+    expect(await round(full)).toMatchObject([{ did: null, failure: limits }]);
+    const setUp = await openSetUp({ registrations: [gone] });
+    const message = 'nobody listens.';
+    const fault = { code: 'connection-refused', message, advice: 'Start it.' } as const;
+    const probe = async () => ({ fault, status: null, tls: null });
+    expect(await maintain({ inFile: null }, { ...setUp.context(), probe })).toMatchObject([
+      { did: null, failure: expect.stringContaining(message) },
     ]);
+    expect([...full.catalogue.writes, ...setUp.catalogue.writes]).toEqual([]);
   });
 });
 
-describe('a change by a person', () => {
-  it('is never undone, and is reported once', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [
-        managed({ status: 'paused' }),
-        managed({ name: 'baltic', filter: otherFilter }),
-      ],
-      registrations: ['alps', 'baltic'].map((name) => registrationOf({ name })),
-    });
-    const first = await round(setUp);
-    expect(
-      first.map(({ hasNewNotes, notes }) => [hasNewNotes, ...notes.map(({ code }) => code)]),
-    ).toEqual([
-      [true, 'status-paused'],
-      [true, 'drift-filter'],
-    ]);
-    setUp.pass(20 * dayUs);
-    const second = await round(setUp);
-    expect(second.map(({ did }) => did)).toEqual([null, null]);
-    expect(second.map(({ hasNewNotes }) => hasNewNotes)).toEqual([false, false]);
-    expect(setUp.catalogue.writes).toEqual([]);
-    expect(await historyLines(setUp)).toEqual(['maintain noted baltic', 'maintain noted alps']);
+it('a failure of one subscription does not prevent the maintenance of the others', async () => {
+  const crete = pausedByService('crete');
+  const setUp = await openSetUp({
+    subscriptions: [alps.subscription, crete.subscription],
+    registrations: [alps.registration, crete.registration],
   });
+  const { edit } = setUp.catalogue.client;
+  setUp.catalogue.client.edit = (id, changes) =>
+    id === 'id-alps'
+      ? Promise.reject(new AppError('invalid', 'Refused.', { details: ['A detail.'] }))
+      : edit(id, changes);
+  expect(await round(setUp)).toMatchObject([
+    { name: 'alps', did: null, failure: 'Refused. A detail.' },
+    { name: 'crete', did: 'resume', failure: null },
+  ]);
+});
 
-  it('is reported again when it was reverted in between', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [managed()],
-      registrations: [registrationOf()],
-    });
-    const news: boolean[] = [];
-    for (const filter of [otherFilter, otherFilter, managed().filter, otherFilter]) {
-      setUp.catalogue.put(managed({ filter }));
-      news.push(...(await round(setUp)).map((result) => result.hasNewNotes));
-    }
-    expect(news).toEqual([true, false, false, true]);
+it('an interrupted change is finished with the last desired state', async () => {
+  const changed = { filter: otherFilter, unfinished: true };
+  const setUp = await openSetUp({
+    subscriptions: [managed(), unmanaged()],
+    registrations: [registrationOf(changed)],
   });
+  expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
+  const desired = [desiredState({ filter: otherFilter })];
+  expect((await setUp.plan({ desired })).differences).toEqual([]);
+  expect(setUp.catalogue.subscriptions().map(({ filter }) => filter)).toContain(otherFilter);
+});
 
-  it('that pauses again after a resumption is kept', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [alps.subscription],
-      registrations: [alps.registration],
-    });
-    await round(setUp);
-    await setUp.catalogue.client.edit('id-alps', { status: 'paused' });
-    setUp.pass(dayUs);
-    expect(await round(setUp)).toMatchObject([{ did: null, notes: [{ code: 'status-paused' }] }]);
-    setUp.pass(100 * dayUs);
-    expect(await round(setUp)).toMatchObject([{ did: null, hasNewNotes: false }]);
+it('a configuration file ends the maintenance of a subscription that it no longer has, not of one by flags', async () => {
+  const crete = pausedByService('crete');
+  const setUp = await openSetUp({
+    subscriptions: [alps.subscription, baltic.subscription, crete.subscription],
+    registrations: [
+      ...[alps.registration, crete.registration],
+      { ...baltic.registration, origin: 'file' },
+    ],
   });
+  expect(await round(setUp, [desiredState()])).toMatchObject([
+    { name: 'alps', did: 'resume', notes: [] },
+    { name: 'baltic', did: null, notes: [{ code: 'obsolete' }] },
+    { name: 'crete', did: 'resume', notes: [] },
+  ]);
+});
+
+it('a change by a person is never undone, and is reported once', async () => {
+  const setUp = await openSetUp({
+    subscriptions: [
+      managed({ status: 'paused' }),
+      managed({ name: 'baltic', filter: otherFilter }),
+    ],
+    registrations: ['alps', 'baltic'].map((name) => registrationOf({ name })),
+  });
+  expect(await round(setUp)).toMatchObject([
+    { did: null, hasNewNotes: true, notes: [{ code: 'status-paused' }] },
+    { did: null, hasNewNotes: true, notes: [{ code: 'drift-filter' }] },
+  ]);
+  setUp.pass(20 * dayUs);
+  const quiet = { did: null, hasNewNotes: false };
+  expect(await round(setUp)).toMatchObject([quiet, quiet]);
+  expect(setUp.catalogue.writes).toEqual([]);
+  expect(await historyLines(setUp)).toEqual(['maintain noted baltic', 'maintain noted alps']);
+});
+
+it('a change by a person is reported again when it was reverted in between', async () => {
+  const setUp = await openSetUp({
+    subscriptions: [managed()],
+    registrations: [registrationOf()],
+  });
+  const news: boolean[] = [];
+  for (const filter of [otherFilter, otherFilter, managed().filter, otherFilter]) {
+    setUp.catalogue.put(managed({ filter }));
+    news.push(...(await round(setUp)).map((result) => result.hasNewNotes));
+  }
+  expect(news).toEqual([true, false, false, true]);
 });
 
 describe('a gap', () => {

@@ -38,6 +38,7 @@ async function readOf(...parts: (string | Uint8Array)[]) {
 
 const textOf = ({ bytes }: { bytes: Uint8Array }) => Buffer.from(bytes).toString('latin1');
 
+const noonUs = Date.UTC(2026, 4, 1, 12) * 1e3;
 const entry = { AckId: 'MTcx', NotificationDate: '2026-05-01T12:00:00.000Z', ProductId: 'p' };
 
 describe('a request', () => {
@@ -70,15 +71,6 @@ describe('a request', () => {
     expect(requests).toHaveLength(4);
   });
 
-  it('to read ends with the reason of the signal', async () => {
-    const { url } = await startServer(['hang']);
-    const { tokens } = listedTokens();
-    const send = createOutboundClient({ ...catalogue, fetch, random: () => 0 });
-    const queue = createPullQueue({ catalogueUrl: url, tokens, send, readPage: createReadPage() });
-    const signal = AbortSignal.abort(new Error('stopped'));
-    await expect(queue.read({ id, entriesMax: 1, signal })).rejects.toThrow('stopped');
-  });
-
   it('with a refused token is sent once more, with another one', async () => {
     const refusal = { status: 401, body: { detail: 'Unauthorized' } };
     const reading = await startQueue([refusal, { body: [entry] }]);
@@ -103,60 +95,38 @@ describe('a page', () => {
     ]);
     const { entries, headers } = await read();
     expect(entries.map(textOf)).toEqual([first, '{"AckId":"b"}']);
-    expect(entries[0]).toMatchObject({
-      ackId: 'a=',
-      notificationUs: Date.UTC(2026, 4, 1, 12) * 1e3,
-    });
+    expect(entries[0]).toMatchObject({ ackId: 'a=', notificationUs: noonUs });
     expect(entries[1]).toMatchObject({ ackId: 'b', notificationUs: null });
     expect(headers[headers.indexOf('x-request-id') + 1]).toBe('r-1');
   });
 
-  it('that is a single object has one entry', async () => {
-    const [only, ...more] = await readOf(JSON.stringify(entry));
-    expect(more).toEqual([]);
-    expect(only).toMatchObject({
-      ackId: 'MTcx',
-      bytes: Uint8Array.from(Buffer.from(JSON.stringify(entry))),
-    });
+  it.each<[field: object, read: object]>([
+    [{ AckId: 1_710_756_706_532 }, { ackId: '1710756706532' }],
+    [{ AckId: '  spaces stay ' }, { ackId: '  spaces stay ' }],
+    ...['', 1.5, null, ['a'], undefined].map((AckId): [object, object] => [
+      { AckId },
+      { ackId: null },
+    ]),
+    [{ NotificationDate: '2026-05-01T12:00:00' }, { notificationUs: noonUs }],
+    [
+      { NotificationDate: '2026-05-01T14:00:00.123456+02:00' },
+      { notificationUs: noonUs + 123_456 },
+    ],
+    ...['2026-02-30T12:00:00Z', 'yesterday', 1_777_636_800, undefined].map(
+      (NotificationDate): [object, object] => [{ NotificationDate }, { notificationUs: null }],
+    ),
+  ])('with %j has %j', async (field, read) => {
+    expect(await readOf(JSON.stringify([{ ...entry, ...field }]))).toMatchObject([read]);
   });
 
-  it.each([
-    [1_710_756_706_532, '1710756706532'],
-    ['  spaces stay ', '  spaces stay '],
-    ['', null],
-    [1.5, null],
-    [null, null],
-    [['a'], null],
-    [undefined, null],
-  ])('with the AckId %j gives %j', async (AckId, ackId) => {
-    const entries = await readOf(JSON.stringify([{ ...entry, AckId }]));
-    expect(entries).toMatchObject([{ ackId }]);
-  });
-
-  it.each([
-    ['2026-05-01T12:00:00', Date.UTC(2026, 4, 1, 12) * 1e3],
-    ['2026-05-01T14:00:00.123456+02:00', Date.UTC(2026, 4, 1, 12) * 1e3 + 123_456],
-    ['2026-02-30T12:00:00Z', null],
-    ['yesterday', null],
-    [1_777_636_800, null],
-    [undefined, null],
-  ])(
-    'with the NotificationDate %j has its time or null',
-    async (NotificationDate, notificationUs) => {
-      const entries = await readOf(JSON.stringify([{ ...entry, NotificationDate }]));
-      expect(entries).toMatchObject([{ notificationUs, ackId: 'MTcx' }]);
-    },
-  );
-
-  it('of items that are no objects has their bytes without an AckId', async () => {
-    const entries = await readOf('[null, 7, "text", [1]]');
-    expect(entries.map(textOf)).toEqual(['null', '7', '"text"', '[1]']);
-    expect(entries.every(({ ackId }) => ackId === null)).toBe(true);
-  });
-
-  it('after a byte order mark is read', async () => {
-    const entries = await readOf('\ufeff', JSON.stringify([entry, entry]));
-    expect(entries.map(textOf)).toEqual([JSON.stringify(entry), JSON.stringify(entry)]);
+  it.each<[body: string, texts: string[], ackIds: (string | null)[]]>([
+    [JSON.stringify(entry), [JSON.stringify(entry)], ['MTcx']],
+    [`\ufeff[${JSON.stringify(entry)}]`, [JSON.stringify(entry)], ['MTcx']],
+    ['[null, 7, "text", [1]]', ['null', '7', '"text"', '[1]'], [null, null, null, null]],
+  ])('of the form %s has the bytes of each entry', async (body, texts, ackIds) => {
+    const entries = await readOf(body);
+    expect(entries.map(textOf)).toEqual(texts);
+    expect(entries.map(({ ackId }) => ackId)).toEqual(ackIds);
   });
 
   it('keeps invalid UTF-8 inside a string byte for byte', async () => {
@@ -184,47 +154,22 @@ describe.skipIf(!existsSync(documented))('the documented examples (in ../shared/
     expect(entries[0]?.notificationUs).toBe(Date.UTC(2024, 2, 13, 13, 39, 59) * 1e3);
     for (const one of entries) expect(whole).toContain(textOf(one));
   });
-
-  it('of an acknowledgement are read', async () => {
-    const { acknowledge } = await startQueue([
-      { body: JSON.parse(fixture('subscriptions/ack-200.json')) },
-    ]);
-    expect(await acknowledge()).toEqual({ acknowledged: 2, length: 2_115, lengthMax: 100_000 });
-  });
-
-  it('of a cancelled subscription are not_found', async () => {
-    for (const call of ['read', 'ack'] as const) {
-      const body = JSON.parse(fixture(`errors/subscriptions-${call}-404.json`));
-      const { read, acknowledge } = await startQueue([{ status: 404, body }]);
-      const error = await errorOf(call === 'read' ? read() : acknowledge());
-      expect(error.code).toBe('not_found');
-      expect(errorText(error)).toContain(body.detail.message);
-    }
-  });
 });
 
-describe('an answer to an acknowledgement', () => {
-  const none = { acknowledged: null, length: null, lengthMax: null };
-
-  it.each([
-    [{ AckMessagesNum: 3, CurrentQueueLength: 0, MaxQueueLength: 9 }, [3, 0, 9]],
-    [{ AckMessagesNum: '3', CurrentQueueLength: -1, MaxQueueLength: 1.5 }, [null, null, null]],
-    [{ CurrentQueueLength: 7 }, [null, 7, null]],
-  ])('%j has the numbers that are counts', async (body, [acknowledged, length, lengthMax]) => {
-    const { acknowledge } = await startQueue([{ body }]);
-    expect(await acknowledge()).toEqual({ acknowledged, length, lengthMax });
-  });
-
-  it.each<Answer>([
-    { status: 204 },
-    { body: '<html>' },
-    { body: [] },
-    { body: 'null' },
-    { body: '{' },
-  ])('without numbers is a success (%j)', async (answer) => {
-    const { acknowledge } = await startQueue([answer]);
-    expect(await acknowledge()).toEqual(none);
-  });
+it.each<[Answer, (number | null)[]]>([
+  [{ body: { AckMessagesNum: 3, CurrentQueueLength: 0, MaxQueueLength: 9 } }, [3, 0, 9]],
+  [
+    { body: { AckMessagesNum: '3', CurrentQueueLength: -1, MaxQueueLength: 1.5 } },
+    [null, null, null],
+  ],
+  [{ body: { CurrentQueueLength: 7 } }, [null, 7, null]],
+  ...[{ status: 204 }, { body: '<html>' }, { body: [] }, { body: 'null' }, { body: '{' }].map(
+    (answer): [Answer, null[]] => [answer, [null, null, null]],
+  ),
+])('an acknowledgement with the answer %j has its counts', async (answer, counts) => {
+  const { acknowledge } = await startQueue([answer]);
+  const [acknowledged, length, lengthMax] = counts;
+  expect(await acknowledge()).toEqual({ acknowledged, length, lengthMax });
 });
 
 describe('an error', () => {
@@ -249,31 +194,21 @@ describe('an error', () => {
     expect([limited.requests, open.requests].map(({ length }) => length)).toEqual([1, 1]);
   });
 
-  it.each<[string, Answer]>([
+  it.each<[string, Answer, code?: string]>([
     ['a web page', { body: '<html><title>Maintenance</title></html>' }],
     ['no body', { status: 204 }],
     ['a number', { body: 7 }],
     ['null', { body: 'null' }],
     ['far too many items', { body: `[${'{},'.repeat(20_000)}{}]` }],
     ['JSON that is cut off', { body: '[{"AckId":"a"}' }],
-  ])('of a read with %s and a status of success is unavailable', async (_title, answer) => {
+    ['the status 500', { status: 500 }],
+    ['the status 302', { status: 302 }],
+    ['the status 400', { status: 400 }, 'invalid'],
+  ])('of a read with %s is reported', async (_title, answer, code = 'unavailable') => {
     const { read } = await startQueue([answer]);
     const error = await errorOf(read());
-    expect([error.code, errorText(error)]).toEqual([
-      'unavailable',
-      `Could not read the queue of subscription ${id}: the response is not a page of entries. Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.`,
-    ]);
-  });
-
-  it.each([
-    [500, 'unavailable'],
-    [503, 'unavailable'],
-    [302, 'unavailable'],
-    [400, 'invalid'],
-    [422, 'invalid'],
-  ])('of a read with the status %i is %s', async (status, code) => {
-    const { read } = await startQueue([{ status }]);
-    expect((await errorOf(read())).code).toBe(code);
+    expect(error.code).toBe(code);
+    expect(errorText(error)).toContain(`the queue of subscription ${id}`);
   });
 
   it.each(calls)('of %s contains no secret that the service repeats', async (call) => {

@@ -9,29 +9,29 @@ import { createTurns } from '../../src/admin/queue-reader.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { openPullSetUp, wrapped } from './queue-set-up.ts';
 
+/** A queue that the program never acknowledges, as if it was killed before. */
+const cutOff = (queue: PullQueue) =>
+  wrapped(queue, (call) => {
+    if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
+  });
+
 describe('reading a queue', () => {
-  it('stores every entry once, in order, with the source pull and its exact bytes', async () => {
+  it('stores every entry once, in order, with its exact bytes, and then acknowledges its page', async () => {
     const { sandbox, queue, id, drain, rows, length, store, published } = await openPullSetUp();
     await sandbox.publishNow(45);
     const [first] = (await queue.read({ id, entriesMax: 1 })).entries;
-    await drain();
-    expect(length()).toBe(0);
-    const stored = await rows();
-    expect(stored.map(({ ackId }) => ackId)).toEqual(published());
-    expect(stored[0]).toMatchObject({ subscription: 'alps', source: 'pull', timesSeen: 1 });
-    expect(Buffer.from(await store.body(1))).toEqual(Buffer.from(first?.bytes ?? []));
-    expect(sandbox.totals()).toMatchObject({ published: 45, delivered: 45, lost: 0 });
-  });
-
-  it('acknowledges a page only after each of its entries is on disk', async () => {
-    const { sandbox, queue, store, drain } = await openPullSetUp();
-    await sandbox.publishNow(30);
-    const positions: number[] = [];
+    const stored: number[] = [];
     const watched = wrapped(queue, async (call) => {
-      if (call === 'acknowledge') positions.push(await store.lastPosition());
+      if (call === 'acknowledge') stored.push(await store.lastPosition());
     });
     await drain({ queue: watched });
-    expect(positions).toEqual([20, 30]);
+    expect(stored).toEqual([20, 40, 45]);
+    expect(length()).toBe(0);
+    const all = await rows();
+    expect(all.map(({ ackId }) => ackId)).toEqual(published());
+    expect(all[0]).toMatchObject({ subscription: 'alps', source: 'pull', timesSeen: 1 });
+    expect(Buffer.from(await store.body(1))).toEqual(Buffer.from(first?.bytes ?? []));
+    expect(sandbox.totals()).toMatchObject({ published: 45, delivered: 45, lost: 0 });
   });
 
   it('acknowledges nothing when a notification cannot be stored', async () => {
@@ -55,10 +55,7 @@ describe('reading a queue', () => {
   it('stores a page again without duplicates after a stop between commit and acknowledgement', async () => {
     const { sandbox, queue, runUntil, drain, rows, published, length } = await openPullSetUp();
     await sandbox.publishNow(25);
-    const cut = wrapped(queue, (call) => {
-      if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
-    });
-    await runUntil(() => true, { queue: cut });
+    await runUntil(() => true, { queue: cutOff(queue) });
     expect(length()).toBe(25);
     expect(await rows()).toHaveLength(20);
     await drain();
@@ -78,10 +75,7 @@ describe('reading a queue', () => {
     sandbox.faults.change({ eventAbsent: 0 });
     await sandbox.publishNow(2);
     // Stored again after a failure of the acknowledgement: one quarantine entry each.
-    const cut = wrapped(queue, (call) => {
-      if (call === 'acknowledge') throw new AppError('unavailable', 'The service is down.');
-    });
-    await runUntil(() => true, { queue: cut });
+    await runUntil(() => true, { queue: cutOff(queue) });
     await drain();
     expect(length()).toBe(0);
     expect(await rows()).toHaveLength(4);
@@ -94,10 +88,7 @@ describe('reading a queue', () => {
   it('reads an entry without its record after three days as the same notification', async () => {
     const { sandbox, queue, runUntil, drain, rows, store } = await openPullSetUp();
     await sandbox.publishNow(3);
-    const cut = wrapped(queue, (call) => {
-      if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
-    });
-    await runUntil(() => true, { queue: cut });
+    await runUntil(() => true, { queue: cutOff(queue) });
     sandbox.clock.advance(4 * 86_400_000);
     await drain();
     const stored = await rows();
@@ -144,39 +135,29 @@ describe('an answer that cannot be used', () => {
     expect(waits.slice(0, 4)).toEqual([31_000, 3_000, 6_000, 12_000]);
   });
 
-  it('reads smaller pages after repeated failures, and large ones again later', async () => {
-    const { sandbox, queue, runUntil, length } = await openPullSetUp();
-    await sandbox.publishNow(60);
-    const sizes: number[] = [];
-    let failures = 4;
-    await runUntil(() => length() === 0, {
-      queue: {
-        ...queue,
-        read: (options) => {
-          sizes.push(options.entriesMax);
-          failures -= 1;
-          const slow = new AppError('unavailable', 'The catalogue did not answer in time.');
-          return failures >= 0 ? Promise.reject(slow) : queue.read(options);
-        },
-      },
-    });
-    expect(sizes.slice(0, 5)).toEqual([20, 20, 5, 5, 1]);
-    expect(sizes.at(-1)).toBe(20);
-  });
-
-  it('reads a smaller page at once when one is too large', async () => {
-    const { sandbox, queue, runUntil, length, waits, rows } = await openPullSetUp();
-    await sandbox.publishNow(2);
-    const sizes: number[] = [];
-    const read: PullQueue['read'] = async (options) => {
-      sizes.push(options.entriesMax);
-      if (options.entriesMax === 1) return queue.read(options);
-      throw new AppError('unavailable', 'Too large.', { facts: { isTooLarge: true } });
+  it('reads smaller pages after repeated failures, and at once when one is too large', async () => {
+    const { sandbox, queue, runUntil, length, waits } = await openPullSetUp();
+    const sizesOf = async (
+      fails: (entriesMax: number, read: number) => Record<string, unknown> | null,
+    ) => {
+      const sizes: number[] = [];
+      const read: PullQueue['read'] = async (options) => {
+        const facts = fails(options.entriesMax, sizes.push(options.entriesMax));
+        if (facts === null) return queue.read(options);
+        throw new AppError('unavailable', 'The page is too slow or too large.', { facts });
+      };
+      await runUntil(() => length() === 0, { queue: { ...queue, read } });
+      return sizes;
     };
-    await runUntil(() => length() === 0, { queue: { ...queue, read } });
-    expect(sizes.slice(0, 3)).toEqual([20, 5, 1]);
+    await sandbox.publishNow(2);
+    const small = await sizesOf((max) => (max === 1 ? null : { isTooLarge: true }));
+    expect(small.slice(0, 3)).toEqual([20, 5, 1]);
     expect(waits).toHaveLength(1);
-    expect(await rows()).toHaveLength(2);
+    await sandbox.publishNow(60);
+    const sizes = await sizesOf((_, read) => (read > 4 ? null : {}));
+    expect(sizes.slice(0, 5)).toEqual([20, 20, 5, 5, 1]);
+    // Large ones are read again later.
+    expect(sizes.at(-1)).toBe(20);
   });
 
   it('quarantines an entry over the limits of a push, and reads the next ones', async () => {
@@ -239,35 +220,6 @@ it('a refused login is repeated after ten minutes at the earliest', async () => 
   expect(logins()).toBeLessThanOrEqual(1 + minutes / 10);
 });
 
-it.each([2, 3, 5, 8])(
-  '%i refusals of tokens stop a queue for a few minutes at most',
-  async (refusals) => {
-    const { account, sandbox, deps, dataDir, nowUs, runUntil, length } = await openPullSetUp();
-    await sandbox.publishNow(3);
-    let left = refusals;
-    const queue = openPullQueue(
-      { account, dataDir, catalogueUrl: sandbox.catalogueUrl, pullRequestsPerMinute: 1e9 },
-      {
-        ...{ nowUs, random: deps.random },
-        fetch: async (input, init) => {
-          const url = input instanceof Request ? input.url : String(input);
-          const isCatalogue = url.includes('/Subscriptions');
-          if (!isCatalogue || left === 0) return fetch(input, init);
-          left -= 1;
-          return Response.json({ detail: 'Unauthorized' }, { status: 401 });
-        },
-      },
-    );
-    const beganMs = sandbox.clock.now();
-    await runUntil(() => length() === 0, { queue });
-    const logins = sandbox.requests().filter(({ path }) => path.endsWith('/token')).length;
-    const minutes = (sandbox.clock.now() - beganMs) / 60_000;
-    // All programs together log in at most every two minutes.
-    expect(minutes).toBeLessThan(1 + 2 * (refusals - 1));
-    expect(logins).toBeLessThanOrEqual(refusals + 1);
-  },
-);
-
 describe('an acknowledgement without effect', () => {
   it.each(['not found', 'answered'])(
     'is a failure with longer and longer delays (%s)',
@@ -301,19 +253,15 @@ describe('entries without an AckId', () => {
     },
   });
 
-  it('at the end of the queue are stored once, without a failure', async () => {
-    const { sandbox, queue, runUntil, waits, rows } = await openPullSetUp();
-    await sandbox.publishNow(3);
-    const reader = await runUntil(() => waits.length === 4, { queue: withoutAckIds(queue) });
-    expect(reader.state()).toMatchObject({ failure: null, length: 0 });
-    expect((await rows()).map(({ timesSeen }) => timesSeen)).toEqual([1, 1, 1]);
-  });
-
-  it('block the queue when they fill a page: a failure with the way around', async () => {
+  it('are stored once, and block the queue only when they fill a page', async () => {
     const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
-    await sandbox.publishNow(30);
     const blocked = { queue: withoutAckIds(queue) };
-    const reader = await runUntil(() => waits.length === 4, blocked);
+    await sandbox.publishNow(3);
+    const open = await runUntil(() => waits.length === 4, blocked);
+    expect(open.state()).toMatchObject({ failure: null, length: 0 });
+    expect((await rows()).map(({ timesSeen }) => timesSeen)).toEqual([1, 1, 1]);
+    await sandbox.publishNow(30);
+    const reader = await runUntil(() => waits.length === 8, blocked);
     expect(reader.state().failure).toContain('cannot be acknowledged, and later entries');
     expect(await rows()).toHaveLength(20);
     // Nothing more can be read, so that the subscription can be replaced.
@@ -322,34 +270,27 @@ describe('entries without an AckId', () => {
 });
 
 describe('the interval of reads', () => {
-  it('continues at once while the queue has entries, then waits longer and longer, up to a minute', async () => {
+  it('is none while the queue has entries, then longer and longer, up to a minute, and short again after an entry', async () => {
     const { sandbox, runUntil, waits } = await openPullSetUp();
     await sandbox.publishNow(100);
-    await runUntil(() => waits.length === 12);
-    expect(sandbox.queues()[0]).toMatchObject({ acknowledged: 100, reads: 5 + 11 });
-    expect(waits[0]).toBe(2_000);
-    expect(waits.at(-1)).toBe(60_000);
-    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
-  });
-
-  it('is short again after an entry', async () => {
-    const { sandbox, runUntil, waits } = await openPullSetUp();
     let published = false;
     await runUntil(() => {
-      if (waits.length === 6 && !published) void sandbox.publishNow(1);
-      published = waits.length >= 6;
-      return waits.length === 9;
+      if (waits.length === 12 && !published) void sandbox.publishNow(1);
+      published = waits.length >= 12;
+      return waits.length === 15;
     });
-    expect(waits[5]).toBeGreaterThan(10_000);
-    expect(waits[6]).toBe(2_000);
+    expect(sandbox.queues()[0]).toMatchObject({ acknowledged: 101 });
+    const before = waits.slice(0, 12);
+    expect(before).toEqual(before.toSorted((a, b) => a - b));
+    expect([before[0], before.at(-1), waits[12]]).toEqual([2_000, 60_000, 2_000]);
   });
 });
 
 describe('another reader', () => {
-  it('is reported when it acknowledges entries between read and acknowledgement', async () => {
+  it('is reported when it acknowledges entries between read and acknowledgement, once an hour', async () => {
     const { sandbox, runUntil, length, warnings } = await openPullSetUp();
-    await sandbox.publishNow(20);
-    sandbox.service.change({ nextQueueCalls: { otherReader: 1 } });
+    await sandbox.publishNow(100);
+    sandbox.service.change({ nextQueueCalls: { otherReader: 5 } });
     const reader = await runUntil(() => length() === 0);
     expect(reader.state().otherReader).toMatchObject({ entries: 1 });
     expect(warnings).toEqual([
@@ -423,14 +364,6 @@ describe('another reader', () => {
       expect(warnings).toEqual([]);
     },
   );
-
-  it('is logged once an hour while its acknowledgements continue', async () => {
-    const { sandbox, runUntil, length, warnings } = await openPullSetUp();
-    await sandbox.publishNow(100);
-    sandbox.service.change({ nextQueueCalls: { otherReader: 5 } });
-    await runUntil(() => length() === 0);
-    expect(warnings).toHaveLength(1);
-  });
 });
 
 describe('the state of a queue', () => {

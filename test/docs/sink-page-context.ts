@@ -1,9 +1,7 @@
 /** Writes the programs and files of docs/sinks.md to a folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { blocks, readPage } from './console-sessions.ts';
@@ -12,7 +10,7 @@ export const page = readPage('sinks.md');
 export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 /** Returns the program of the page whose first line names this file. */
-export function programOf(file: string): string {
+function programOf(file: string): string {
   const found = blocks(page, 'js').find((text) => text.startsWith(`// ${file}`));
   if (found === undefined) throw new Error(`docs/sinks.md has no ${file}.`);
   return found;
@@ -60,19 +58,4 @@ function startProgram(folder: string, file: string): { printed: () => string } {
   child.stdout?.on('data', take);
   child.stderr?.on('data', take);
   return { printed: () => text };
-}
-
-export async function listening(port: number): Promise<void> {
-  for (;;) {
-    const isThere = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.once('connect', () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.once('error', () => resolve(false));
-    });
-    if (isThere) return;
-    await delay(20);
-  }
 }

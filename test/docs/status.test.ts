@@ -2,12 +2,13 @@
  * docs/monitoring.md shows the command's output for the figures of this test. To update the page:
  * `npx vitest run test/docs/status.test.ts --update`.
  */
+
 import { describe, expect, it } from 'vitest';
 import { printReport } from '../../src/core/cli/print-report.ts';
+import type { StatusFacts } from '../../src/core/status/status-part.ts';
 import { statusReport } from '../../src/features/status/command.ts';
-import { evaluateStatus } from '../../src/features/status/parts.ts';
-import type { StatusFacts } from '../../src/features/status/status.ts';
 import { dayUs, hourUs, wellFacts } from '../features/status/status-facts.ts';
+import { evaluateStatus } from '../helpers/status.ts';
 import { asOnPages, readPage } from './console-sessions.ts';
 
 const columnsMax = 100;

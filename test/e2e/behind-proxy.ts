@@ -1,154 +1,120 @@
-/** Tests for any reverse proxy with our shipped configuration: real program, real receiver, HTTPS. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** nginx and Caddy as real programs in front of receivers, with configuration files that we ship or document. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
-import { Agent, type RequestOptions } from 'node:https';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../helpers/free-ports.ts';
-import { type Answer, sendRequest } from '../helpers/send-request.ts';
-import {
-  createReceiverContext,
-  credentials,
-  type ReceiverContext,
-  type SpawnedReceiver,
-} from '../helpers/spawned-receiver.ts';
-import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { sendRequest } from '../helpers/send-request.ts';
 
 export const nginx = '/usr/sbin/nginx';
 export const caddy = '/usr/bin/caddy';
 
-/** Values that replace those of the shipped configuration. */
-export interface ProxyParts {
+/** Program and arguments of a proxy. */
+interface Prepared {
+  program: string;
+  args: string[];
+}
+
+/** Returns true if Debian's package of the program is installed; in CI it is required. */
+export function installed(program: string): boolean {
+  return process.env.CI !== undefined || existsSync(program);
+}
+
+/** Receivers without TLS behind a proxy of this machine. */
+export const behindProxy = {
+  EARSHOT_TLS: 'off',
+  EARSHOT_TLS_CERT: '',
+  EARSHOT_TLS_KEY: '',
+  EARSHOT_TRUSTED_PROXIES: '127.0.0.1',
+};
+
+/** Values that replace those of a shipped file. */
+interface ProxyParts {
   folder: string;
-  proxyPort: number;
-  receiverPort: number;
+  port: number;
   certFile: string;
   keyFile: string;
+  /** Changes the addresses of the receivers. */
+  toReceivers: (text: string) => string;
 }
 
-/** Writes the configuration; returns the program and its arguments. */
-export type PrepareProxy = (parts: ProxyParts) => { program: string; args: string[] };
+const shipped = (file: string) =>
+  readFileSync(join(import.meta.dirname, '../../deploy', file), 'utf8');
 
-export interface Ask {
-  method?: string;
-  path?: string;
-  body?: string;
-  headers?: Record<string, string>;
-  password?: string;
-  /** Loopback address of the client. */
-  from?: string;
-}
+/** Preparations of a file in `deploy`, with another host name, other ports and certificates. */
+const preparations: Record<string, (file: string, parts: ProxyParts) => Prepared> = {
+  nginx: (file, { folder, port, certFile, keyFile, toReceivers }) => {
+    const servers = toReceivers(shipped(file))
+      .replaceAll('/etc/letsencrypt/live/earshot.example.org/fullchain.pem', certFile)
+      .replaceAll('/etc/letsencrypt/live/earshot.example.org/privkey.pem', keyFile)
+      .replaceAll('earshot.example.org', 'localhost')
+      .replaceAll('listen 443 ', `listen 127.0.0.1:${port} `)
+      .replaceAll('listen [::]:443 ', `listen [::1]:${port} `);
+    return prepareNginx(folder, servers);
+  },
+  caddy: (file, { folder, port, certFile, keyFile, toReceivers }) => {
+    const text = toReceivers(shipped(file))
+      .replace(
+        '# tls /etc/earshot/fullchain.pem /etc/earshot/privkey.pem',
+        `tls ${certFile} ${keyFile}`,
+      )
+      .replaceAll('earshot.example.org', `localhost:${port}`);
+    return prepareCaddy(folder, text);
+  },
+};
 
-export interface ProxyContext {
-  context: ReceiverContext;
-  receiver: SpawnedReceiver;
-  proxyPort: number;
-  ca: string;
-  /** Sends one request over HTTPS. Rejects when the connection breaks before the complete answer. */
-  ask(request: Ask): Promise<Answer>;
-  /** Starts the receiver again at the address that the proxy uses. */
-  restart(): Promise<SpawnedReceiver>;
-}
-
-/** Runs the proxy in front of a receiver; both end with the test. */
-export async function startBehind(prepare: PrepareProxy): Promise<ProxyContext> {
-  const folder = temporaryDirectory();
-  const context = await createReceiverContext(folder);
+/** Starts a proxy with a shipped configuration and a certificate; it ends with the test. */
+export async function startShippedProxy(
+  file: string,
+  { folder, toReceivers }: Pick<ProxyParts, 'folder' | 'toReceivers'>,
+): Promise<{ port: number; ca: string }> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const pair = await authority.issue({ hosts: ['localhost'] });
-  const files = { certFile: join(folder, 'proxy.pem'), keyFile: join(folder, 'proxy-key.pem') };
-  writeFileSync(files.certFile, pair.certificatePem);
-  writeFileSync(files.keyFile, pair.keyPem);
-  const env = {
-    EARSHOT_TLS: 'off',
-    EARSHOT_TLS_CERT: '',
-    EARSHOT_TLS_KEY: '',
-    EARSHOT_TRUSTED_PROXIES: '127.0.0.1',
-  };
-  const receiver = await context.start(env);
-  const proxyPort = await freePort();
-  const parts = { folder, proxyPort, receiverPort: receiver.port, ...files };
-  await startProxy(prepare(parts), folder, proxyPort);
-  const restart = () => context.start({ ...env, EARSHOT_LISTEN: `127.0.0.1:${receiver.port}` });
-  const ca = authority.certificatePem;
-  return { context, receiver, proxyPort, ca, ask: createAsk(proxyPort, ca), restart };
+  const [certFile, keyFile] = [join(folder, 'proxy.pem'), join(folder, 'proxy-key.pem')];
+  writeFileSync(certFile, pair.certificatePem);
+  writeFileSync(keyFile, pair.keyPem);
+  const port = await freePort();
+  const prepare = preparations[file.split('/')[0] ?? ''];
+  if (prepare === undefined) throw new Error(`${file} belongs to no known proxy.`);
+  const prepared = prepare(file, { folder, port, certFile, keyFile, toReceivers });
+  await startProxy(prepared, folder, port);
+  return { port, ca: authority.certificatePem };
 }
 
-/** Resolves when the proxy accepts connections. */
+/** Resolves when the proxy answers. */
 export async function startProxy(
-  { program, args }: { program: string; args: string[] },
+  { program, args }: Prepared,
   folder: string,
   port: number,
 ): Promise<void> {
-  const env = {
-    PATH: process.env.PATH,
-    HOME: folder,
-    XDG_DATA_HOME: folder,
-    XDG_CONFIG_HOME: folder,
-  };
+  const { PATH } = process.env;
+  const env = { PATH, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
   const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  onTestFinished(() => ended(child));
+  const exit = once(child, 'exit');
+  onTestFinished(async () => {
+    // Not SIGKILL: a proxy ends its workers only on request.
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
+    await exit;
+    clearTimeout(timer);
+  });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text;
   });
-  const probe = createAsk(port, '', { rejectUnauthorized: false });
+  const probe = { host: 'localhost', port, path: '/', rejectUnauthorized: false, agent: false };
   const answers = () =>
-    probe({ method: 'GET', path: '/' }).then(
+    sendRequest(probe).then(
       () => 'answers',
       () => log,
     );
   await expect.poll(answers, { timeout: 10_000 }).toBe('answers');
 }
 
-/** Sends SIGTERM: a proxy ends its workers only on request. */
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, 'exit');
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
-  await exit;
-  clearTimeout(timer);
-}
-
-function createAsk(port: number, ca: string, more: RequestOptions = {}): ProxyContext['ask'] {
-  const agents = new Map<string, Agent>();
-  onTestFinished(() => {
-    for (const agent of agents.values()) agent.destroy();
-  });
-  const agentOf = (localAddress: string) => {
-    const known =
-      agents.get(localAddress) ?? new Agent({ keepAlive: true, maxSockets: 8, localAddress });
-    agents.set(localAddress, known);
-    return known;
-  };
-  return ({ method = 'POST', path = '/notifications/proxied', body, headers, ...rest }) => {
-    const { password = credentials.password, from = '127.0.0.1' } = rest;
-    const target = { port, servername: 'localhost', ca, path, method, agent: agentOf(from) };
-    const auth = `${credentials.username}:${password}`;
-    const host = { Host: `localhost:${port}` };
-    return sendRequest({ ...target, auth, headers: { ...host, ...headers }, ...more }, body);
-  };
-}
-
-/** Repeats a push until it is acknowledged, as the catalogue does. */
-export async function sendUntilAcknowledged(ask: ProxyContext['ask'], body: string): Promise<void> {
-  for (;;) {
-    const status = await ask({ body }).then(
-      (answer) => answer.status,
-      () => 0,
-    );
-    if (status === 200) return;
-    // Limits the attempts: a stopped receiver would get a thousand requests a second.
-    await delay(20);
-  }
-}
-
 /** Writes Debian's settings from nginx.conf around a file with servers; returns the program and its arguments. */
-export function prepareNginx(folder: string, servers: string) {
+export function prepareNginx(folder: string, servers: string): Prepared {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const paths = kinds.map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`).join('\n');
   const user = process.getuid?.() === 0 ? 'user root;' : '';
@@ -160,7 +126,7 @@ export function prepareNginx(folder: string, servers: string) {
 daemon off;
 pid ${join(folder, 'nginx.pid')};
 error_log stderr;
-events {}
+events { worker_connections 1024; }
 http {
   access_log off;
 ${paths}
@@ -172,7 +138,7 @@ ${paths}
 }
 
 /** Writes a Caddyfile with options that limit Caddy to loopback; returns the program and its arguments. */
-export function prepareCaddy(folder: string, text: string) {
+export function prepareCaddy(folder: string, text: string): Prepared {
   const file = join(folder, 'Caddyfile');
   const options = '{\n\tadmin off\n\tdefault_bind 127.0.0.1\n\tauto_https disable_redirects\n';
   const isWithOptions = text.includes('\n{\n');
@@ -181,9 +147,4 @@ export function prepareCaddy(folder: string, text: string) {
     isWithOptions ? text.replace('\n{\n', `\n${options}`) : `${options}}\n${text}`,
   );
   return { program: caddy, args: ['run', '--adapter', 'caddyfile', '--config', file] };
-}
-
-/** Returns true if Debian's package of the program is installed; in CI it is required. */
-export function installed(program: string): boolean {
-  return process.env.CI !== undefined || existsSync(program);
 }

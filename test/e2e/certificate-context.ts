@@ -1,41 +1,28 @@
-/** The real program that gets its certificate from Pebble, each of them a process on loopback. */
+/** The real program that gets its certificate from Pebble, through a proxy in which a test can intervene. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { onTestFinished } from 'vitest';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { type Pebble, startPebble } from '../helpers/pebble.ts';
-import { type SpawnedCommand, spawnCommand } from '../helpers/spawned-command.ts';
-import { createReceiverContext, type SpawnedReceiver } from '../helpers/spawned-receiver.ts';
+import { spawnCommand } from '../helpers/spawned-command.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type CertificateProxy, startCertificateProxy } from './certificate-proxy.ts';
+import { startWatchedProxy } from './watched-proxy.ts';
 
-export interface CertificateContext {
-  pebble: Pebble;
-  proxy: CertificateProxy;
-  dataDir: string;
-  /** PEM: root certificate of Pebble's certificates. */
-  root: string;
-  start(env?: Record<string, string>): Promise<SpawnedReceiver>;
-  command(argv: readonly string[], env?: Record<string, string>): SpawnedCommand;
-}
+export type CertificateContext = Awaited<ReturnType<typeof openCertificateContext>>;
 
-export interface CertificateContextOptions {
-  challenge?: 'http-01' | 'tls-alpn-01';
-  /** Parent folder of the data directory. */
-  folder?: string;
-  /** Pebble, if shared with other contexts; by default a new one. */
-  pebble?: Pebble;
-}
-
-export async function openCertificateContext({
-  challenge = 'http-01',
-  folder = temporaryDirectory(),
-  ...given
-}: CertificateContextOptions = {}): Promise<CertificateContext> {
-  const pebble = given.pebble ?? (await startPebble());
+/** Opens a data directory and a proxy; several contexts can share one Pebble. */
+export async function openCertificateContext(
+  given: { challenge?: 'http-01' | 'tls-alpn-01'; pebble?: Pebble } = {},
+) {
+  const { challenge = 'http-01', pebble = await startPebble() } = given;
+  const folder = temporaryDirectory();
   const proxy = await startCertificateProxy(pebble);
   const context = await createReceiverContext(folder);
-  const caFile = join(temporaryDirectory(), 'authority.pem');
+  const caFile = join(folder, 'authority.pem');
   writeFileSync(caFile, proxy.caPem);
   const env = {
     EARSHOT_TLS: 'acme',
@@ -51,13 +38,38 @@ export async function openCertificateContext({
   };
   const { dataDir } = context;
   return {
-    pebble,
-    proxy,
-    dataDir,
+    ...{ proxy, dataDir },
+    /** PEM: root certificate of Pebble's certificates. */
     root: await pebble.readRoot(),
-    start: (more = {}) => context.start({ ...env, ...more }),
-    command: (argv, more = {}) =>
-      spawnCommand(argv, { env: { ...env, EARSHOT_DATA_DIR: dataDir, ...more }, cwd: folder }),
+    start: (more: Record<string, string> = {}) => context.start({ ...env, ...more }),
+    command: (argv: readonly string[]) =>
+      spawnCommand(argv, { env: { ...env, EARSHOT_DATA_DIR: dataDir }, cwd: folder }),
+  };
+}
+
+/** Pebble's names for the steps of an order, as in its URLs. */
+export type AcmeStep = 'sign-me-up' | 'order-plz' | 'chalZ' | 'finalize-order' | 'certZ';
+
+/** Pebble builds its URLs from the request's Host, so all requests of an order pass through this proxy. */
+async function startCertificateProxy(pebble: Pebble) {
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const { certificatePem, keyPem } = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const agent = new Agent({ keepAlive: true, ca: pebble.caPem });
+  onTestFinished(() => agent.destroy());
+  const pair = { cert: certificatePem, key: keyPem };
+  const target = new URL(pebble.directoryUrl).origin;
+  const { url, answered, watch } = await startWatchedProxy(target, { agent, ...pair });
+  return {
+    ...{ watch, directoryUrl: `${url}/dir` },
+    /** PEM: root certificate of its HTTPS. */
+    caPem: authority.certificatePem,
+    /** Counts successful requests of a step: 201 for created objects, otherwise 200. */
+    granted: (step: AcmeStep) => {
+      const expected = step === 'sign-me-up' || step === 'order-plz' ? 201 : 200;
+      const isSame = ({ path, status }: { path: string; status: number }) =>
+        path.startsWith(`/${step}`) && status === expected;
+      return answered.filter(isSame).length;
+    },
   };
 }
 

@@ -12,7 +12,6 @@ import { numberedSample, recordOf } from '../features/products/product-samples.t
 import { startHook } from '../features/sinks/hook-server.ts';
 import { startInference } from '../features/summary/summary-context.ts';
 import { notification } from '../helpers/deliveries.ts';
-import type { Answer } from '../helpers/send-request.ts';
 import {
   createClient,
   createReceiverContext,
@@ -28,6 +27,7 @@ const connections = senders + 1;
 const refusedPauseMs = 60;
 
 export type DiskContext = Awaited<ReturnType<typeof openDiskContext>>;
+export type Loaded = ReturnType<typeof underLoad>;
 
 /** Opens a context with a sink that accepts everything, and an inference service that answers. */
 export async function openDiskContext(mebibytes: number) {
@@ -38,11 +38,14 @@ export async function openDiskContext(mebibytes: number) {
   const sinks = { hook: { webhook: hook.url, from: 'start' } };
   const config = `export default ${JSON.stringify({ sinks })};\n`;
   writeFileSync(join(disk.folder, 'earshot.config.ts'), config);
-  await beginSummaries(dataDir);
+  // Starts the summaries before the first product, so that it gets one, too.
+  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+  await store.moveCursor('summaries', 0, 0);
+  await store.close();
   const { inference, env: modelEnv } = await startInference();
   const env = { ...modelEnv, EARSHOT_RECONCILE: 'off', EARSHOT_SUMMARY: 'each' };
   const catalogue: Catalogue = { created: 0, answered: [], unexpected: [] };
-  const start = async (more: Record<string, string> = {}): Promise<Loaded> => {
+  const start = async (more: Record<string, string> = {}) => {
     const receiver = await context.start({ ...env, ...more });
     const { port } = receiver;
     return underLoad(receiver, catalogue, createClient({ port, ca: context.ca, connections }));
@@ -66,7 +69,7 @@ function underLoad(
   receiver: SpawnedReceiver,
   catalogue: Catalogue,
   send: ReturnType<typeof createClient>,
-): Loaded {
+) {
   let [isSending, refused] = [false, 0];
   let sending: Promise<unknown> = Promise.resolve();
   const one = async () => {
@@ -91,14 +94,17 @@ function underLoad(
   return {
     ...receiver,
     send,
+    /** Starts senders that push as fast as they are answered, until `stopLoad` or the end. */
     startLoad: () => {
       isSending = true;
       // A connection that a kill breaks ends its sender.
       sending = Promise.allSettled(Array.from({ length: senders }, sendRepeatedly));
     },
     stopLoad,
+    /** Returns the number of answers 503 so far. */
     refused: () => refused,
-    end: async (signal) => {
+    /** Resolves with the exit code; null when it was killed. */
+    end: async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
       const exit = once(receiver.child, 'exit');
       receiver.child.kill(signal);
       const [code] = await exit;
@@ -130,22 +136,11 @@ export async function fillWithProducts(dataDir: string, count: number): Promise<
 }
 
 /** Body about a product that can be summarized, with incompressible padding. */
-export function bodyOf(number: number, paddingBytes = 18_000): string {
+function bodyOf(number: number, paddingBytes = 18_000): string {
   const sample = numberedSample(number);
   const fields = { ProductId: sample.id, ProductName: sample.name, value: recordOf(sample) };
   const padding = randomBytes(paddingBytes).toString('base64');
   return JSON.stringify(notification(number, { ...fields, padding }));
-}
-
-export interface Loaded extends SpawnedReceiver {
-  send: (method: string, path: string, body?: string) => Promise<Answer>;
-  /** Starts senders that push as fast as they are answered, until `stopLoad` or the end. */
-  startLoad(): void;
-  stopLoad(): Promise<void>;
-  /** Returns the number of answers 503 so far. */
-  refused(): number;
-  /** Resolves with the exit code; null when it was killed. */
-  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
 /** Returns the AckIds and the integrity of a database to which nobody writes. */
@@ -167,11 +162,4 @@ export function expectNothingLost({ dataDir, answered, unexpected }: DiskContext
   expect(answered.filter((ackId) => !stored.has(ackId))).toEqual([]);
   expect(stored.size).toBe(ackIds.length);
   expect(integrity).toBe('ok');
-}
-
-/** Starts the summaries before the first product, so that it gets one, too. */
-async function beginSummaries(dataDir: string): Promise<void> {
-  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
-  await store.moveCursor('summaries', 0, 0);
-  await store.close();
 }

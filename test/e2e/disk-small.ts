@@ -1,6 +1,6 @@
 /** Small file system for one test, which can be filled and emptied. Mounting requires root. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -9,11 +9,9 @@ export interface SmallDisk {
   folder: string;
   /** Fills the disk to the last page, as another program might. */
   fill(): void;
-  /** Uses all inodes: no file can be created, even if bytes are free. */
-  useInodes(): void;
   /** Uses this much more space at once. */
   use(mebibytes: number): void;
-  /** Frees what `fill`, `useInodes` and `use` took. */
+  /** Frees what `fill` and `use` took. */
   free(): void;
   freeBytes(): number;
 }
@@ -22,36 +20,20 @@ export interface SmallDisk {
 export const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
 
 const pageBytes = 4_096;
-/** Many more than the files of a data directory or of a PostgreSQL server. */
-const inodes = 10_000;
 
 export function mountSmallDisk(mebibytes: number): SmallDisk {
   const folder = temporaryDirectory();
-  execFileSync('mount', [
-    '-t',
-    'tmpfs',
-    '-o',
-    `size=${mebibytes}m,nr_inodes=${inodes}`,
-    'tmpfs',
-    folder,
-  ]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder]);
   onTestFinished(() => void spawnSync('umount', ['--lazy', folder]));
-  const [filler, empty] = [join(folder, 'filler'), join(folder, 'empty')];
+  const filler = join(folder, 'filler');
   const append = (bytes: number) => appendFileSync(filler, Buffer.alloc(bytes));
   return {
     folder,
     fill: () => {
       for (const bytes of [2 ** 20, pageBytes]) untilFull(() => append(bytes));
     },
-    useInodes: () => {
-      mkdirSync(empty);
-      let files = 0;
-      untilFull(() => writeFileSync(join(empty, String(files++)), ''));
-    },
     use: (used) => append(used * 2 ** 20),
-    free: () => {
-      for (const path of [filler, empty]) rmSync(path, { recursive: true, force: true });
-    },
+    free: () => rmSync(filler, { force: true }),
     freeBytes: () => {
       const { bavail, bsize } = statfsSync(folder);
       return bavail * bsize;

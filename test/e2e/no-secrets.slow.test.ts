@@ -1,11 +1,9 @@
 /** Secrets are never printed, logged, or written to files that others may read. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { openAccountContext } from '../features/subscriptions/account-context.ts';
-import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 
 const account = { username: 'me@example.org', password: `pw-${randomBytes(12).toString('hex')}` };
@@ -37,22 +35,6 @@ function readableByOthers(folder: string): string[] {
     .map((path) => readFileSync(path, 'latin1'));
 }
 
-function startReceiver(env: Record<string, string>, folder: string) {
-  const program = join(import.meta.dirname, '../../scripts/earshot.js');
-  const child: ChildProcess = spawn(process.execPath, [program, 'start'], {
-    cwd: folder,
-    env: bareEnvironment({ ...env, EARSHOT_LOG_LEVEL: 'debug' }),
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-    });
-  }
-  return { log: () => text };
-}
-
 it('no secret leaves the files that only the owner may read', async () => {
   const context = await openAccountContext({
     sandbox: { account, service: { totpSecret }, count: 50, ratePerSecond: 50 },
@@ -71,7 +53,10 @@ it('no secret leaves the files that only the owner may read', async () => {
     collectSecrets(dataDir, secrets);
     return code;
   };
-  const second = startReceiver(env, folder);
+  const receiver = spawnCommand(['start'], {
+    env: { ...env, EARSHOT_LOG_LEVEL: 'debug' },
+    cwd: folder,
+  });
   expect(await run('register', '--event', 'created', '--yes')).toBe(0);
   await expect.poll(() => sandbox.totals().delivered).toBeGreaterThan(0);
   expect(await run('doctor', '--json')).toBe(0);
@@ -98,10 +83,16 @@ it('no secret leaves the files that only the owner may read', async () => {
   sandbox.service.change({ unavailable: false, identityUnavailable: false });
   expect(await run('maintain')).toBe(1);
 
-  await expect.poll(second.log).toContain('ready');
+  await expect.poll(receiver.err).toContain('ready');
   // Two of the account, at least two of its session, two of the endpoint, and the token of a variable.
   expect(secrets.size).toBeGreaterThanOrEqual(7);
-  const texts = [...printed, second.log(), ...context.log, ...readableByOthers(folder)];
+  const texts = [
+    ...printed,
+    receiver.out(),
+    receiver.err(),
+    ...context.log,
+    ...readableByOthers(folder),
+  ];
   for (const secret of secrets) {
     const forms = [secret, Buffer.from(secret).toString('base64'), encodeURIComponent(secret)];
     expect(texts.filter((text) => forms.some((form) => text.includes(form)))).toEqual([]);

@@ -1,177 +1,145 @@
-/** `earshot setup` as a user runs it: real processes, a real folder, real HTTPS. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** `earshot setup` as a user runs it: the commands of docs/start.md, unchanged, in a clone of the last commit. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDemoCertificate } from '../../src/features/demo/settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
-import { freePorts } from '../helpers/free-ports.ts';
-import { spawnCommand } from '../helpers/spawned-command.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-const program = join(import.meta.dirname, '../../scripts/earshot.js');
-const account = { username: 'me@example.org', password: 'the password of my #1 account' };
+const project = resolve(import.meta.dirname, '../..');
+const page = `\n${readFileSync(join(project, 'docs/start.md'), 'utf8')}`;
 
-/** Starts the program; `says` resolves when its output contains the text. */
-function run(argv: readonly string[], cwd: string, env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [program, ...argv], { cwd, env: bareEnvironment(env) });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return { child, ...watch(child) };
+/** Returns the shell commands under a heading, one string for each code block. */
+function commandsUnder(heading: string): string[] {
+  const start = page.indexOf(`\n${heading}\n`);
+  if (start === -1) throw new Error(`There is no heading "${heading}".`);
+  const rest = page.slice(start + heading.length + 1);
+  const section = rest.slice(0, /\n#+ /.exec(rest)?.index ?? rest.length);
+  return [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = '']) => text);
 }
 
-function watch(child: ChildProcess) {
-  let output = '';
-  const changed = new EventTarget();
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      changed.dispatchEvent(new Event('text'));
-    });
-  }
-  const exit = once(child, 'exit');
-  const says = async (text: string) => {
-    const ended = exit.then(([code]) => {
-      throw new Error(`It ended with ${code} before it said "${text}":\n${output}`);
-    });
-    while (!output.includes(text)) await Promise.race([once(changed, 'text'), ended]);
-    ended.catch(() => undefined);
-  };
-  return { says, exit, output: () => output };
+/** Runs a script as a user would type it. Its remaining processes end with the test. */
+async function runScript(script: string, cwd: string) {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(EARSHOT_|VITEST|NODE_ENV)/.test(name)),
+  );
+  // A separate time limit, because it must end even if the test is killed.
+  const shell = spawn('timeout', ['--kill-after=5', '235', 'bash', '-ec', script], {
+    cwd,
+    env: { ...env, npm_config_prefer_offline: 'true' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  onTestFinished(() => {
+    try {
+      process.kill(-(shell.pid ?? 0), 'SIGKILL');
+    } catch {
+      // All processes have ended.
+    }
+  });
+  let [out, err] = ['', ''];
+  shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  shell.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  // Not `close`: background processes keep the pipes open.
+  const [code] = await once(shell, 'exit');
+  return { code, out, err };
 }
 
-/** Flags of a receiver with another address. */
-const otherFlags = [
-  ...['setup', '--host', 'earshot.example.org', '--tls', 'off', '--listen', '127.0.0.1:9'],
-  ...['--collection', 'S2'],
-];
-
-/** Runs a command to its end with only the settings of the folder. */
-const inFolder = (argv: readonly string[], cwd: string) =>
-  spawnCommand(argv, { env: {}, cwd }).ended;
-
-/** Starts a sandbox as the catalogue, and returns the settings for a setup with it. */
-async function openContext() {
-  const folder = temporaryDirectory();
-  const certificate = await createDemoCertificate(folder, Date.now);
+/** Opens the context of the page: an account, and a certificate authority that reaches this machine. */
+async function openContext(folder: string) {
+  const pebble = await startPebble();
+  const root = join(folder, 'root.pem');
+  const authority = join(folder, 'authority.pem');
+  writeFileSync(root, await pebble.readRoot());
+  writeFileSync(authority, pebble.caPem);
+  const account = { username: 'me@example.org', password: 'the-password-of-my-account' };
   const sandbox = await startSandbox({
-    ...{ account, now: Date.now, ratePerSecond: 20 },
-    trustedCaPems: [certificate.authorityPem],
+    ...{ account, now: Date.now, ratePerSecond: 5 },
+    trustedCaPems: [await pebble.readRoot()],
   });
   onTestFinished(() => sandbox.close());
-  const [listen = 0, consoleListen = 0] = await freePorts(2);
-  const passwordFile = join(folder, 'account-password');
-  writeFileSync(passwordFile, `${account.password}\n`, { mode: 0o600 });
-  const { cert, key, ca } = certificate.files;
-  const env = {
-    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
-    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
-    EARSHOT_PROBE_CA: ca,
-    EARSHOT_CONSOLE_LISTEN: `127.0.0.1:${consoleListen}`,
+  const port = await freePort();
+  return {
+    host: `localhost:${port}`,
+    password: account.password,
+    settings: [
+      `EARSHOT_LISTEN=127.0.0.1:${port}`,
+      `EARSHOT_CONSOLE_LISTEN=127.0.0.1:${await freePort()}`,
+      `EARSHOT_ACME_DIRECTORY=${pebble.directoryUrl}`,
+      `EARSHOT_ACME_CA=${authority}`,
+      `EARSHOT_ACME_HTTP_LISTEN=127.0.0.1:${pebble.ports.http}`,
+      `EARSHOT_PROBE_CA=${root}`,
+      `EARSHOT_CATALOGUE_URL=${sandbox.catalogueUrl}`,
+      `EARSHOT_TOKEN_URL=${sandbox.tokenUrl}`,
+    ],
   };
-  const flags = [
-    ...['--host', `localhost:${listen}`, '--listen', `127.0.0.1:${listen}`],
-    ...['--tls', 'files', '--cert', cert, '--key', key],
-    ...['--account-username', account.username, '--account-password-file', passwordFile],
-    ...['--collection', 'S2', '--subscription', 'alps', '--yes'],
-  ];
-  return { folder, sandbox, env, flags, passwordFile, envFile: join(folder, '.env') };
 }
 
-describe('setup with flags', () => {
-  it('registers, and writes a .env with which start receives notifications', {
-    timeout: 120_000,
-  }, async () => {
-    const { folder, sandbox, env, flags, envFile } = await openContext();
-    writeFileSync(envFile, '# mine\nOTHER=kept\nEARSHOT_LISTEN=127.0.0.1:1\n', { mode: 0o644 });
-    const refused = await spawnCommand(['setup', ...flags], { env, cwd: folder }).ended;
-    expect(refused).toMatchObject({ code: 1 });
-    expect(refused.err).toContain('Add --force');
-    const argv = ['setup', ...flags, '--force', '--no-stay'];
-    const done = await spawnCommand(argv, { env, cwd: folder }).ended;
-    expect(done).toMatchObject({ code: 0 });
-    expect(done.err).toContain('Start the receiver: `earshot start`');
-    const text = readFileSync(envFile, 'utf8');
-    expect(text).toMatch(/^# mine\nOTHER=kept\nEARSHOT_/);
-    expect(text).not.toContain('127.0.0.1:1\n');
-    expect(text).toContain(`EARSHOT_CATALOGUE_URL=${sandbox.catalogueUrl}\n`);
-    expect(statSync(envFile).mode & 0o777).toBe(0o600);
-    for (const output of [text, done.out, done.err]) expect(output).not.toContain(account.password);
-    expect(sandbox.subscriptions()).toMatchObject([{ status: 'running', events: ['created'] }]);
-    const started = run(['start'], folder);
-    await started.says('ready to receive notifications');
-    const tail = run(['tail', '--subscription', 'alps'], folder);
-    await Promise.race([tail.says('S2'), started.exit]);
-    expect(tail.output()).toContain('created');
-  });
+const [install = '', ...otherInstalls] = commandsUnder('# Getting started');
+const [flags = '', inspect = '', ...others] = commandsUnder('## First notification');
 
-  it('keeps running after the registration as the only receiver, and ends with Ctrl-C', {
-    timeout: 120_000,
+describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () => {
+  it('end with stored notifications, and setup as the only receiver until it is stopped', {
+    timeout: 240_000,
   }, async () => {
-    const { folder, env, flags, envFile } = await openContext();
-    const setup = run(['setup', ...flags], folder, env);
-    await setup.says('first notification stored: created S2');
-    const pid = String(setup.child.pid);
-    const written = readFileSync(envFile, 'utf8');
-    for (const argv of [['start'], [...otherFlags, '--yes', '--force']]) {
-      const refused = await inFolder(argv, folder);
-      expect(refused, refused.err).toMatchObject({ code: 1, out: '' });
-      expect(refused.err).toContain(`process ${pid}, https://localhost:`);
-      expect(refused.err).toContain(`kill ${pid}`);
-      expect(refused.err).toContain('Nothing was changed.');
-    }
-    expect(readFileSync(envFile, 'utf8')).toBe(written);
-    const status = await inFolder(['status'], folder);
-    expect(status.out).toMatch(
-      new RegExp(`accepting notifications, up for .* \\(process ${pid}\\);`),
-    );
-    const elsewhere = await spawnCommand(['status'], {
-      env: { EARSHOT_LISTEN: '127.0.0.1:9' },
-      cwd: folder,
-    }).ended;
-    expect(elsewhere.out).toContain(`a receiver uses this data directory: process ${pid}`);
-    setup.child.kill('SIGINT');
-    expect(await setup.exit).toEqual([0, null]);
-    expect(setup.output()).toContain('the receiver recovers lost notifications');
-    expect((await inFolder(['status'], folder)).out).toContain('The receiver is not running');
-    expect(readdirSync(join(folder, 'data'))).not.toContain('receiver.json');
-  });
-
-  it('registers nothing when the password is wrong, and continues with the next run', {
-    timeout: 120_000,
-  }, async () => {
-    const { folder, sandbox, env, flags, passwordFile, envFile } = await openContext();
-    writeFileSync(passwordFile, 'wrong\n');
-    const argv = ['setup', ...flags, '--no-stay'];
-    const failed = await spawnCommand(argv, { env, cwd: folder }).ended;
-    expect(failed).toMatchObject({ code: 1 });
-    expect(failed.out).toMatch(/^critical +login/m);
-    expect(failed.err).toContain('Nothing was registered.');
-    expect(sandbox.subscriptions()).toEqual([]);
-    expect(existsSync(envFile)).toBe(true);
-    writeFileSync(passwordFile, account.password);
-    const only = ['setup', '--collection', 'S2', '--yes', '--no-stay'];
-    const done = await inFolder(only, folder);
-    expect(done).toMatchObject({ code: 0 });
-    expect(sandbox.subscriptions()).toHaveLength(1);
+    const folder = temporaryDirectory();
+    const { host, password, settings } = await openContext(folder);
+    expect(install).toBe('npm ci\n./earshot setup\n');
+    expect([otherInstalls, others]).toEqual([[], []]);
+    const script = [
+      `git clone -q ${project} earshot && cd earshot && npm ci`,
+      `echo ${password} > account-password; chmod 600 account-password`,
+      // Later commands get these settings only from .env.
+      `env ${settings.join(' ')} ${flags.trimEnd()} > setup.log 2>&1 & SETUP=$!`,
+      'until grep -q "^setup: first" setup.log; do kill -0 $SETUP || { cat setup.log; exit 9; }; sleep 1; done',
+      inspect,
+      'echo RESULT; npm run -s query -- --output json; echo SECOND',
+      './earshot start 2>&1 || echo "REFUSED by $SETUP"',
+      'kill -INT $SETUP; wait $SETUP; echo STOPPED; ./earshot status || true',
+      'ls -l .env; cat .env setup.log',
+    ]
+      .join('\n')
+      .replaceAll('--host earshot.example.org', `--host ${host}`);
+    const { code, out, err } = await runScript(script, folder);
+    expect({ code, err: code === 0 ? '' : `${err}\n${out}` }).toEqual({ code: 0, err: '' });
+    const [, result = '', second = '', stopped = ''] = out.split(/^(?:RESULT|SECOND|STOPPED)$/m);
+    const rows = JSON.parse(result) as object[];
+    expect(rows.length).toBeGreaterThanOrEqual(2);
+    expect(rows[0]).toMatchObject({ event: 'created', subscription: 'default', source: 'push' });
+    expect(err).toMatch(/ 0 critical, /);
+    const [, pid = ''] = /REFUSED by (\d+)/.exec(second) ?? [];
+    expect(second).toContain(`process ${pid}, https://localhost:`);
+    expect(second).toContain('Nothing was changed.');
+    expect(stopped).toContain('The receiver is not running');
+    expect(stopped).toMatch(/^-rw------- .* \.env$/m);
+    for (const text of [out, err]) expect(text).not.toContain(password);
   });
 });
 
-const hasScript = existsSync('/usr/bin/script');
-
-it.skipIf(!hasScript)(
+it.skipIf(!existsSync('/usr/bin/script'))(
   'a password is not shown on a terminal (needs script of util-linux)',
   async () => {
     const cwd = temporaryDirectory();
+    const program = join(project, 'scripts/earshot.js');
     const shown = `${process.execPath} ${program} setup --dry-run --yes --host earshot.example.org --agree --account-username me --collection S2`;
     const child = spawn('script', ['-qec', shown, '/dev/null'], { cwd, env: bareEnvironment({}) });
     onTestFinished(() => void child.kill('SIGKILL'));
-    const { says, exit, output } = watch(child);
-    await says('Password of the catalogue account (not shown): ');
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    await expect.poll(() => output).toContain('Password of the catalogue account (not shown): ');
     child.stdin.write('hunter2-of-mine\n');
-    await exit;
-    expect(output()).toContain('EARSHOT_ACCOUNT_PASSWORD=********');
-    expect(output()).not.toContain('hunter2');
+    await once(child, 'exit');
+    expect(output).toContain('EARSHOT_ACCOUNT_PASSWORD=********');
+    expect(output).not.toContain('hunter2');
   },
 );

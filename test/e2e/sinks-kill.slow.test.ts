@@ -1,119 +1,173 @@
 /**
- * SIGKILL of earshot, a NATS server and a web service under load. The web service refuses some webhooks the first
- * time. No notification is lost, few are delivered twice.
+ * SIGKILL of receivers and of a NATS server under load. A web service refuses some webhooks the first time. No
+ * notification is lost, few are delivered twice, and another receiver continues.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
+import { startHook } from '../features/sinks/hook-server.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
-import { definition } from '../features/sinks/sink-definition.ts';
-import { collect } from '../helpers/deliveries.ts';
-import { freePort } from '../helpers/free-ports.ts';
-import { openStore } from '../helpers/store.ts';
+import { collect, notification } from '../helpers/deliveries.ts';
+import {
+  createClient,
+  createReceiverContext,
+  type ReceiverContext,
+  type SpawnedReceiver,
+} from '../helpers/spawned-receiver.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
-import {
-  doubles,
-  expectOrder,
-  killed,
-  missing,
-  startChild,
-  type Taken,
-} from './sinks-kill-context.ts';
 
-const kills = times(6, 18);
+const kills = times(4, 18);
 const concurrency = { webhook: 8, command: 4 };
 /** Appends its input line to the file in its argument; refuses positions that end with 6. */
 const act = `IFS= read -r line || exit 75
 case "$line" in *'"position":'*6,'"subscription"'*) exit 1;; esac
 printf '%s\\n' "$line" >> "$0"`;
 
-function sinksFor({ server, url, file }: { server: string; url: string; file: string }) {
-  const fixed = { subject: 'earshot.products', credentials: { kind: 'none' }, ca: null } as const;
-  return [
-    definition(
-      { kind: 'nats', servers: [server], ...fixed },
-      { name: 'nats', concurrency: 32, attemptsMax: 1 },
-    ),
-    definition(
-      { kind: 'webhook', url, secret: null, ca: null },
-      { name: 'webhook', concurrency: concurrency.webhook },
-    ),
-    definition(
-      { kind: 'command', command: ['sh', '-c', act, file] },
-      { name: 'command', concurrency: concurrency.command, attemptsMax: 1, events: ['modified'] },
-    ),
-  ];
+/** A document as a sink received it. */
+interface Taken {
+  id: string;
+  position: number;
+  productId: string;
 }
 
-function takenIn(file: string): Taken[] {
-  if (!existsSync(file)) return [];
-  const lines = readFileSync(file, 'utf8').split('\n');
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+function missing(positions: readonly number[], taken: readonly Taken[]): number[] {
+  const known = new Set(taken.map(({ position }) => position));
+  return positions.filter((position) => !known.has(position));
+}
+
+/** Returns the number of repeated deliveries. */
+const doubles = (taken: readonly Taken[]) => taken.length - new Set(taken.map(({ id }) => id)).size;
+
+/** Checks that the first deliveries of each product came in the order of the log. */
+function expectOrder(taken: readonly Taken[]): void {
+  const latest = new Map<string, number>();
+  const seen = new Set<string>();
+  for (const { id, productId, position } of taken) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    expect(position).toBeGreaterThan(latest.get(productId) ?? 0);
+    latest.set(productId, position);
+  }
+}
+
+/** Pushes as fast as receivers answer; a notification without status 200 is sent again, as by the catalogue. */
+function createCatalogue({ ca }: ReceiverContext) {
+  let next = 1;
+  const open: number[] = [];
+  const pushTo = async ({ port }: SpawnedReceiver, isEnough: () => boolean): Promise<void> => {
+    const send = createClient({ port, ca, connections: 4 });
+    const pushOn = async () => {
+      while (!isEnough()) {
+        const number = open.shift() ?? next++;
+        // Few products: some wait for their turn.
+        const ProductId = `product-${number % 50}`;
+        const SubscriptionEvent = number % 4 === 0 ? 'modified' : 'created';
+        const body = JSON.stringify(notification(number, { ProductId, SubscriptionEvent }));
+        const answer = await send('POST', '/notifications/all', body).catch(() => null);
+        if (answer?.status !== 200) open.push(number);
+        // The receiver was killed: another one gets the rest.
+        if (answer === null) return;
+      }
+    };
+    await Promise.all(Array.from({ length: 4 }, pushOn));
+  };
+  return { pushTo, created: () => next - 1, isAllStored: () => open.length === 0 };
+}
+
+/** A web service that refuses some webhooks, or fails, the first time. */
+async function startService() {
+  const taken: Taken[] = [];
+  const failed = new Set<string>();
+  const { url } = await startHook({
+    answer: ({ data }, response) => {
+      const { id, position } = data;
+      const status = position % 23 === 0 ? 400 : 500;
+      if (!failed.has(id) && (position % 23 === 0 || position % 13 === 0)) {
+        failed.add(id);
+        return void response.writeHead(status).end();
+      }
+      return void taken.push(data);
+    },
+  });
+  return { url, taken };
+}
+
+async function ended(
+  { child }: SpawnedReceiver,
+  signal: 'SIGKILL' | 'SIGTERM',
+): Promise<unknown[]> {
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  return exit;
 }
 
 it.skipIf(!hasNats)(
-  `delivers every notification despite ${kills} kills of earshot and the sinks (needs nats-server)`,
+  `delivers every notification despite ${kills} kills of receivers and a sink (needs nats-server)`,
   async () => {
     const random = createRandom(20_261_121);
     const folder = temporaryDirectory();
-    const dataDir = join(folder, 'data');
-    const [file, commandFile] = [join(folder, 'by-hook'), join(folder, 'by-command')];
+    const context = await createReceiverContext(folder);
+    const commandFile = join(folder, 'by-command');
     const nats = await startNats();
     await nats.addStream(['earshot.products']);
-    const port = await freePort();
-    const startHook = () => startChild('sinks-hook-child.ts', [`${port}`, file]);
-    let hook = await startHook();
-    let next = 1;
-    const start = async (isLast = false) => {
-      const url = `http://127.0.0.1:${port}/`;
-      const from = isLast ? 'none' : `${next}`;
-      const sinks = JSON.stringify(sinksFor({ server: nats.server, url, file: commandFile }));
-      const child = await startChild('sinks-kill-child.ts', [dataDir, from, sinks]);
-      child.on('message', (made: number[]) => {
-        next = Math.max(next, ...made.map((one) => one + 1));
-      });
-      return child;
+    const service = await startService();
+    const sinks = {
+      nats: {
+        nats: { servers: [nats.server], subject: 'earshot.products' },
+        ...{ from: 'start', concurrency: 32, attempts: 1 },
+      },
+      webhook: { webhook: service.url, from: 'start', concurrency: concurrency.webhook },
+      command: {
+        command: ['sh', '-c', act, commandFile],
+        ...{ from: 'start', concurrency: concurrency.command, attempts: 1, events: ['modified'] },
+      },
     };
-    const hooked = () => takenIn(file);
+    const config = `export default ${JSON.stringify({ sinks })};\n`;
+    writeFileSync(join(folder, 'earshot.config.ts'), config);
+    const start = () => context.start({ EARSHOT_RECONCILE: 'off', EARSHOT_INDEX: 'off' });
+    const catalogue = createCatalogue(context);
 
-    const killsOf = { earshot: 0, hook: 0 };
-    let earshot = await start();
+    let receiver = await start();
+    let killed = 0;
     for (let round = 0; round < kills; round += 1) {
-      const before = hooked().length;
-      await expect.poll(() => hooked().length, { interval: 5 }).toBeGreaterThan(before);
-      // The random delay is the moment of the kill; the test waits for no condition here.
-      await delay(random.integer(0, 300));
-      if (round % 3 === 0) {
-        await killed(hook);
-        killsOf.hook += 1;
-        hook = await startHook();
-      } else if (round % 3 === 1) {
+      const enough = service.taken.length + 50;
+      let isEnough = false;
+      const pushing = catalogue.pushTo(receiver, () => isEnough);
+      await expect.poll(() => service.taken.length, { interval: 5 }).toBeGreaterThan(enough);
+      if (round % 2 === 0) {
         await nats.kill();
         await delay(random.integer(0, 300));
         await nats.start();
+        isEnough = true;
       } else {
-        await killed(earshot);
-        killsOf.earshot += 1;
-        earshot = await start();
+        const next = await start();
+        expect(next.log()).toContain('another receiver uses this data directory');
+        // The random delay is the moment of the kill; the test waits for no condition here.
+        await delay(random.integer(0, 300));
+        await ended(receiver, 'SIGKILL');
+        killed += 1;
+        receiver = next;
       }
+      await pushing;
     }
-    await killed(earshot);
-    killsOf.earshot += 1;
+    await catalogue.pushTo(receiver, catalogue.isAllStored);
 
-    // The last process stores nothing new, and delivers the rest.
-    const store = await openStore({ dataDir, nowUs: () => Date.now() * 1000 });
-    onTestFinished(() => store.close());
-    const rows = await collect(store.find({ order: 'oldest' }));
+    const reader = openStoreReader(context.dataDir);
+    const rows = await collect(reader.find({ order: 'oldest' }));
     const all = rows.map(({ position }) => position);
+    expect(rows).toHaveLength(catalogue.created());
+    expect(all.length).toBeGreaterThan(300);
     const modified = rows.filter(({ event }) => event === 'modified').map((row) => row.position);
     const refused = modified.filter((position) => position % 10 === 6);
-    earshot = await start(true);
+    expect(refused.length).toBeGreaterThan(10);
     const left = async () => {
-      const cursors = ['nats', 'webhook', 'command'].map((sink) => store.cursor(`sink:${sink}`));
-      const counts = await store.sinks.counts();
+      const cursors = ['nats', 'webhook', 'command'].map((sink) => reader.cursor(`sink:${sink}`));
+      const counts = await reader.sinks.counts();
       return {
         cursors: await Promise.all(cursors),
         waiting: counts.reduce((sum, { waiting }) => sum + waiting, 0),
@@ -124,27 +178,22 @@ it.skipIf(!hasNats)(
     const dead = [`command ${refused.length}`, 'nats 0', 'webhook 0'];
     const none = { cursors: [last, last, last], waiting: 0, dead };
     await expect.poll(left, { timeout: 60_000 }).toEqual(none);
-    await killed(earshot);
-    killsOf.earshot += 1;
+    const letters = await collect(reader.sinks.items({ sink: 'command', state: 'dead' }));
+    await reader.close();
+    expect(await ended(receiver, 'SIGTERM')).toEqual([0, null]);
 
-    const byHook = hooked();
     const byNats = (await nats.messages()).map(({ data }): Taken => data);
-    const byCommand = takenIn(commandFile);
-    expect(all.length).toBeGreaterThan(300);
-    expect(missing(all, byHook)).toEqual([]);
+    const lines = existsSync(commandFile) ? readFileSync(commandFile, 'utf8').trim() : '';
+    const byCommand = lines.split('\n').map((line): Taken => JSON.parse(line));
+    expect(missing(all, service.taken)).toEqual([]);
     expect(missing(all, byNats)).toEqual([]);
-    expect(refused.length).toBeGreaterThan(10);
     expect(missing(modified, byCommand)).toEqual(refused);
-    const letters = await collect(store.sinks.items({ sink: 'command', state: 'dead' }));
     expect(letters.map(({ position }) => position).toReversed()).toEqual(refused);
     // NATS removes duplicates; the others may get deliveries in flight again.
     expect(doubles(byNats)).toBe(0);
-    const killsSeen = killsOf.earshot + killsOf.hook;
-    const twice = { webhook: doubles(byHook), command: doubles(byCommand) };
-    const words = `${byHook.length} webhooks over ${killsSeen} kills, ${twice.webhook} of them twice`;
-    expect(twice.webhook, words).toBeLessThanOrEqual(killsSeen * concurrency.webhook);
-    expect(twice.command).toBeLessThanOrEqual(killsOf.earshot * concurrency.command);
-    for (const taken of [byNats, byHook, byCommand]) expectOrder(taken);
+    expect(doubles(service.taken)).toBeLessThanOrEqual(killed * concurrency.webhook);
+    expect(doubles(byCommand)).toBeLessThanOrEqual(killed * concurrency.command);
+    for (const taken of [byNats, service.taken, byCommand]) expectOrder(taken);
   },
   180_000,
 );

@@ -25,6 +25,10 @@ import {
 export interface FilterWords {
   /** Texts for a field or for an attribute's name; missing ones are random. */
   readonly texts?: Readonly<Record<string, readonly string[]>>;
+  /** Numbers for an attribute's name; missing ones are random. */
+  readonly numbers?: Readonly<Record<string, readonly number[]>>;
+  /** Attributes used in place of the published ones. */
+  readonly attributes?: readonly Readonly<{ name: string; kind: AttributeNode['kind'] }>[];
   /** Microseconds since 1970. */
   readonly dates?: readonly number[];
   /** Places used in addition to the random ones. */
@@ -104,7 +108,7 @@ function arbitraryTextFunction(entity: Entity, words: FilterWords): fc.Arbitrary
 /** Published attributes; sometimes with another kind, or read as another kind. */
 function arbitraryAttribute(words: FilterWords): fc.Arbitrary<AttributeNode> {
   const kind = fc.constantFrom(...attributeKinds);
-  const published = fc.constantFrom(...publishedAttributes);
+  const published = fc.constantFrom(...(words.attributes ?? publishedAttributes));
   const stored = fc.oneof(
     { weight: 8, arbitrary: published.map((one) => ({ name: one.name, kind: one.kind })) },
     { weight: 1, arbitrary: fc.record({ name: fc.string({ unit: 'grapheme' }), kind }) },
@@ -118,8 +122,8 @@ function arbitraryAttribute(words: FilterWords): fc.Arbitrary<AttributeNode> {
     const valueKind = otherKind ?? one.kind;
     const literal: Record<typeof valueKind, fc.Arbitrary<Literal>> = {
       String: textLiteral(textFor(one.name, words)),
-      Double: numberLiteral,
-      Integer: numberLiteral,
+      Double: numberLiteral(words.numbers?.[one.name]),
+      Integer: numberLiteral(words.numbers?.[one.name]),
       DateTimeOffset: dateLiteral(words),
       Boolean: booleanLiteral,
     };
@@ -155,13 +159,15 @@ function literalOf(field: Field, words: FilterWords): fc.Arbitrary<Literal> {
 
 const booleanLiteral = fc.boolean().map((value) => ({ type: 'boolean', value }) as const);
 
-const numberLiteral = fc
-  .oneof(
+function numberLiteral(given: readonly number[] = []): fc.Arbitrary<Literal> {
+  const made = fc.oneof(
     fc.integer({ min: -10, max: 110 }),
     fc.integer(),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
-  )
-  .map((value) => ({ type: 'number', value }) as const);
+  );
+  const number = given.length === 0 ? made : fc.oneof(fc.constantFrom(...given), made);
+  return number.map((value) => ({ type: 'number', value }) as const);
+}
 
 function textLiteral(text: fc.Arbitrary<string>): fc.Arbitrary<Literal> {
   return text.map((value) => ({ type: 'text', value }) as const);

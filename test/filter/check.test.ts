@@ -1,37 +1,11 @@
 /** Findings of a check of readable filters: errors and traps, in one pass. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type AppError, isAppError } from '../../src/core/terms/app-error.ts';
 import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
 import type { Entity } from '../../src/filter/filter-tree.ts';
-import type { FilterFinding } from '../../src/filter/finding.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { printFilter } from '../../src/filter/print.ts';
-import { rowsOf } from './table.ts';
-
-/** Returns the filter without the marks around a place, and that place. */
-function unmarked(marked: string) {
-  const [start, end] = [marked.indexOf('«'), marked.indexOf('»') - 1];
-  return { text: marked.replace('«', '').replace('»', ''), place: { start, end } };
-}
-
-/** Message, expectation and hint of a finding, on one line. */
-const textOf = ({ message, expected, hint }: FilterFinding) => `${message} | ${expected} | ${hint}`;
-
-/** Checks a filter whose only finding is at the marked place. */
-function expectFinding(
-  marked: string,
-  severity: FilterFinding['severity'],
-  code: string,
-  words: RegExp,
-  entity: Entity = 'Products',
-): void {
-  const { text, place } = unmarked(marked);
-  const { tree, findings } = checkFilter(text, entity);
-  expect(findings).toMatchObject([{ severity, code, ...place }]);
-  expect(findings.map(textOf).join()).toMatch(words);
-  expect(tree === null).toBe(severity === 'error');
-}
+import { expectFinding, rowsOf } from './table.ts';
 
 /** Returns a condition on an attribute; `value` includes the operator. */
 const on = (kind: string, name: string, value: string, path = 'a/Value') =>
@@ -45,12 +19,9 @@ describe('the check reports an error', () => {
       «PublicationDat» gt 2024-01-01 ¦ unknown-field ¦ Did you mean PublicationDate\?
       «foo» eq 'bar' ¦ unknown-field ¦ Name, Id, Collection/Name.*undefined
       «contentdate» gt 2024-01-01 ¦ unknown-field ¦ ContentDate/Start or ContentDate/End
-      «Collection» eq 'SENTINEL-2' ¦ unknown-field ¦ Did you mean Collection/Name
       «cloudCovr» lt 20 ¦ unknown-field ¦ Did you mean cloudCover\?
-      «orbit» eq 20 ¦ unknown-field ¦ Did you mean orbit
       «cloudCover» lt 20 ¦ unknown-field ¦ is an attribute: Attributes/OData.CSC.DoubleAttribute
       «Attributes/cloudcover» lt 20 ¦ unknown-field ¦ is an attribute.*'cloudCover'
-      contains(«Naam»,'a') ¦ unknown-field ¦ Did you mean Name
       «constructor» eq 'a' ¦ unknown-field ¦ no property \x60constructor\x60
       «Footprint» eq 'a' ¦ unknown-field ¦ Intersects\(area
       «attributes» eq 'a' ¦ unknown-field ¦ any\(
@@ -60,35 +31,23 @@ describe('the check reports an error', () => {
       ContentDate/Start gt «2024» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'yesterday'» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'2024-05-01T10:00:00+0100'» ¦ wrong-type ¦ a date such as
-      ContentDate/Start gt «'2024-05-01T10:00'» ¦ wrong-type ¦ a date such as
-      ContentDate/Start gt «'2024-05-01 10:00:00'» ¦ wrong-type ¦ a date such as
-      ContentDate/Start gt «'2024-05-01t10:00:00z'» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'2024-05-01T10:00:00.1234567890Z'» ¦ wrong-type ¦ a date such as
       Online eq «'yes'» ¦ wrong-type ¦ true or false
-      Online eq «1» ¦ wrong-type ¦ true or false
       contains(«ContentDate/Start»,'2024') ¦ wrong-type ¦ needs a string property
       ${place('POLYGON((4 50,5 50,5 51,«4 51»))')} ¦ invalid-geometry ¦ closed
       ${place('MULTIPOLYGON(((4 50,5 50,5 51,4 50)),((4 52,5 52,5 53,«4 53»)))')} ¦ invalid-geometry ¦ closed
       ${place('POINT(«181 5»)')} ¦ invalid-geometry ¦ globe|degrees|longitude
-      ${place('POINT(«50 140»)')} ¦ invalid-geometry ¦ Longitude comes first
       ${place('POINT(1 2)').replace('4326', '«3857»')} ¦ unknown-reference-system ¦ EPSG:4326
     `),
   )('%s', (marked = '', code = '', words = '') =>
-    expectFinding(marked, 'error', code, new RegExp(words)),
+    expectFinding(marked, { severity: 'error', code, words }),
   );
 
   it('for a field that deleted products do not have', () => {
     const words = /of Products, not of DeletedProducts/;
-    expectFinding('«Online» eq true', 'error', 'field-of-other-entity', words, 'DeletedProducts');
+    const error = { severity: 'error', code: 'field-of-other-entity', words } as const;
+    expectFinding('«Online» eq true', error, 'DeletedProducts');
     expect(checkFilter("DeletionCause ne 'a'", 'DeletedProducts').tree).not.toBeNull();
-  });
-
-  it('for a polygon that crosses itself, at a place inside the polygon', () => {
-    const text = place('POLYGON((0 0,10 10,10 0,0 10,0 0))');
-    const { findings } = checkFilter(text, 'Products');
-    expect(findings[0]).toMatchObject({ severity: 'error', code: 'invalid-geometry' });
-    expect(findings[0]?.start).toBeGreaterThanOrEqual(text.indexOf('POLYGON'));
-    expect(findings[0]?.end).toBeLessThanOrEqual(text.indexOf("')"));
   });
 });
 
@@ -97,15 +56,12 @@ describe('the check warns about a trap', () => {
     rowsOf(String.raw`
       Name «ne» 'a' ¦ undocumented-operator ¦ not \(… eq …\)
       Name «in» ('a') ¦ undocumented-operator ¦ joined by \x60or\x60
-      Name «EQ» 'a' ¦ capitals ¦ Write \x60eq\x60
       Name eq 'a' «AND» Name eq 'b' ¦ capitals ¦ Write \x60and\x60
       Id eq «'x'» ¦ odd-id ¦ GUID
       Collection/Name eq «'SENTINEL2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
-      Collection/Name eq «'Sentinel-1'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-1'
       Collection/Name eq «'S2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
       Collection/Name eq «'s-5p'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-5P'
       ${on('String', "'productType'", "eq «'IW_GRHD_1S'»")} ¦ unknown-product-type ¦ Did you mean 'IW_GRDH_1S'
-      ${on('String', "'productType'", "eq «'GRDH'»")} ¦ unknown-product-type ¦ Did you mean 'GRD'
       ${on('String', "'productType'", "eq «'S2MSI'»")} ¦ unknown-product-type ¦ Did you mean 'S2MSI1C' or 'S2MSI2A'
       ${on('String', "'productType'", "eq «'NO2'»")} ¦ unknown-product-type ¦ It may be new
       ${on('String', "'productType'", "ge «'GRD'»")} ¦ product-type-group ¦ with \x60eq\x60 only; \x60ge\x60 compares the name
@@ -129,7 +85,7 @@ describe('the check warns about a trap', () => {
       ${place('POLYGON((«-100 10,100 10»,0 20,-100 10))')} ¦ wide-edge ¦ spans 200 degrees
     `),
   )('%s', (marked = '', code = '', words = '') =>
-    expectFinding(marked, 'warning', code, new RegExp(words)),
+    expectFinding(marked, { severity: 'warning', code, words }),
   );
 
   it('when the filter is blank', () => {
@@ -166,7 +122,6 @@ describe('a bare attribute name', () => {
     ['cloudCover lt 20', double('lt 20')],
     ['cloudcover ge 20.50', double('ge 20.50')],
     ["cloudCover lt '20'", double('lt …')],
-    ['cloudCover in (1,2)', double('eq …')],
     ["contains(tileId,'31U')", "Value eq '…'"],
     [`tileId eq '${'x'.repeat(400)}'`, "Value eq '…'"],
   ])('suggests the complete condition for %s', (text, correct) => {
@@ -183,41 +138,6 @@ const cast = (name: string, outer: string, inner: string, value: string) =>
   on(outer, `'${name}'`, value, `a/OData.CSC.${inner}Attribute/Value`);
 
 describe('attribute kinds as current clients write them', () => {
-  it.each([
-    [cast('relativeOrbitNumber', 'Integer', 'String', 'eq 122'), ['attribute-cast']],
-    [cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15'), ['attribute-cast']],
-    [cast('relativeOrbitNumber', 'String', 'Double', 'eq 15'), ['attribute-kind']],
-    [
-      cast('relativeOrbitNumber', 'String', 'String', "eq '15'"),
-      ['attribute-kind', 'attribute-value'],
-    ],
-    [cast('relativeOrbitNumber', 'Integer', 'Integer', "eq '122'"), ['attribute-value']],
-    [cast('newOrbit', 'Integer', 'String', 'eq 122'), ['unknown-attribute', 'attribute-cast']],
-    [cast('newOrbit', 'String', 'String', 'eq 122'), ['unknown-attribute', 'attribute-value']],
-    [
-      cast('orbitNumber', 'Integer', 'Integer', "in ('1',2)"),
-      ['undocumented-operator', 'attribute-value'],
-    ],
-    [
-      cast('orbitNumber', 'Double', 'Double', 'in (1,2)'),
-      ['attribute-kind', 'undocumented-operator'],
-    ],
-  ])('%s is accepted with warnings', (text, codes) => {
-    const { tree, findings } = checkFilter(text, 'Products');
-    expect(tree).not.toBeNull();
-    expect(findings.map(({ severity }) => severity)).toEqual(codes.map(() => 'warning'));
-    expect(findings.map(({ code }) => code)).toEqual(codes);
-  });
-
-  it('give a warning without a hint when the kind of the value fits the attribute', () => {
-    const text = cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15');
-    const [finding] = checkFilter(text, 'Products').findings;
-    expect(finding?.hint).toBeUndefined();
-    expect(finding?.message).toBe(
-      'The condition has two different types, String and Integer. The value is compared by the type of the literal: a number.',
-    );
-  });
-
   it('give no hint to quote a number of a numeric or unknown attribute', () => {
     const kinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean'];
     const names = ['relativeOrbitNumber', 'cloudCover', 'newOrbit'];
@@ -229,6 +149,7 @@ describe('attribute kinds as current clients write them', () => {
           for (const value of values) {
             const { tree, findings } = checkFilter(cast(name, outer, inner, value), 'Products');
             expect(tree).not.toBeNull();
+            expect(findings.every(({ severity }) => severity === 'warning')).toBe(true);
             for (const { hint = '' } of findings) {
               expect(hint).not.toMatch(/'12\d'|in single quotes|add quotes/i);
               hints += 1;
@@ -238,40 +159,27 @@ describe('attribute kinds as current clients write them', () => {
   });
 });
 
-function refusalOf(text: string): AppError {
-  try {
-    requireFilter(text, 'Products');
-  } catch (error) {
-    if (isAppError(error, 'invalid')) return error;
-  }
-  throw new Error('It was not refused.');
-}
-
 describe('a filter with several faults', () => {
   const text = "foo eq 1 and Name eq 2 and Id in ('x') and DeletionCause eq 'a'";
 
   it('reports all faults, in the order of the text', () => {
     const codes = checkFilter(text, 'Products').findings.map(({ code }) => code);
     expect(codes).toEqual([
-      'unknown-field',
-      'wrong-type',
-      'undocumented-operator',
-      'odd-id',
+      ...['unknown-field', 'wrong-type', 'undocumented-operator', 'odd-id'],
       'field-of-other-entity',
     ]);
   });
 
-  it('is refused with its errors, without its warnings', () => {
-    const { message, details } = refusalOf(text);
-    expect(message).toBe('3 errors in the filter for Products.');
-    expect(details).toHaveLength(3);
-    expect(details[1]).toContain('Name is a string; `2` is not.\n  foo eq 1 and Name eq 2');
-  });
-
-  it('reports at most twenty faults', () => {
-    const { details } = refusalOf(Array(30).fill('foo eq 1').join(' or '));
-    expect(details).toHaveLength(21);
-    expect(details.at(-1)).toBe('10 more errors are not shown.');
+  it('is refused with its errors, at most twenty of them, without its warnings', () => {
+    const refusal = (details: unknown[]) =>
+      expect.objectContaining({ code: 'invalid', details, message: expect.any(String) });
+    const any = expect.any(String);
+    const second = expect.stringContaining('Name is a string; `2` is not.\n  foo eq 1 and Name');
+    expect(() => requireFilter(text, 'Products')).toThrow(refusal([any, second, any]));
+    const many = Array(30).fill('foo eq 1').join(' or ');
+    expect(() => requireFilter(many, 'Products')).toThrow(
+      refusal([...Array(20).fill(any), '10 more errors are not shown.']),
+    );
   });
 });
 

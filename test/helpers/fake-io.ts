@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { app } from '../../src/app.ts';
+import type { Io } from '../../src/core/cli/io.ts';
 import { run } from '../../src/core/cli/run.ts';
 import type { Feature } from '../../src/core/feature.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
@@ -61,6 +62,29 @@ export type Words = string | readonly string[];
 export const wordsOf = (argv: Words): readonly string[] =>
   typeof argv === 'string' ? argv.split(' ') : argv;
 
+const nowhere = { write: () => true, once: () => undefined };
+
+/** Ports of a program without a terminal. */
+export function testIo(changes: Partial<Io> = {}): Io {
+  return {
+    ...{ stdout: nowhere, stderr: nowhere, env: {}, workingDir: import.meta.dirname },
+    readFile: (path) => readFileSync(path, 'utf8'),
+    nowUs: () => nowUs,
+    newId: randomUUID,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    random: () => 0.5,
+    fetch,
+    localAddresses: () => ['127.0.0.1', '::1'],
+    pid: process.pid,
+    features: app,
+    settings,
+    ask: async () => null,
+    signal: new AbortController().signal,
+    exit: () => undefined,
+    ...changes,
+  };
+}
+
 /** Starts a command. */
 export function startCommand(argv: Words, options: FakeIoOptions = {}): Running {
   const { env = {}, isTTY, columns, slowReader = false } = options;
@@ -79,21 +103,12 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
     slowReader: false,
     onChunk: () => undefined,
   });
-  const io = {
+  const { nowUs: clock = () => nowUs, fetch: send = fetch } = options;
+  const { workingDir = import.meta.dirname, features = app } = options;
+  const io = testIo({
     stdout: stdout.output,
     stderr: stderr.output,
-    env,
-    readFile: (path: string) => readFileSync(path, 'utf8'),
-    nowUs: options.nowUs ?? (() => nowUs),
-    newId: randomUUID,
-    newSecret: () => randomBytes(32).toString('base64url'),
-    random: () => 0.5,
-    fetch: options.fetch ?? fetch,
-    localAddresses: () => ['127.0.0.1', '::1'],
-    pid: process.pid,
-    workingDir: options.workingDir ?? import.meta.dirname,
-    features: options.features ?? app,
-    settings,
+    ...{ env, nowUs: clock, fetch: send, workingDir, features },
     ask: async (question: string) => {
       if (options.answers === undefined) return null;
       stderr.output.write(`${question}\n`);
@@ -102,8 +117,7 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
       return answer;
     },
     signal: stopping.signal,
-    exit: () => undefined,
-  };
+  });
   const ended = run(wordsOf(argv), io, version).then((code) => {
     const outBytes = stdout.bytes();
     return { code, outBytes, out: outBytes.toString(), err: stderr.bytes().toString() };

@@ -4,10 +4,10 @@
  */
 import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import {
   type CreateReceiverOptions,
   createReceiver,
@@ -51,17 +51,7 @@ export async function serveApp(
   });
   const { port } = server.address() as AddressInfo;
   const send = (sent: Sent = {}) => exchange({ port, agent, ...sent });
-  /** Sends the given part of a request and disconnects; resolves when the server has seen it. */
-  const abandon = async (text: string) => {
-    const accepted = once(server, 'connection');
-    const client = connect(port, '127.0.0.1', () => client.write(text));
-    const [socket] = await accepted;
-    await expect.poll(() => socket.bytesRead).toBeGreaterThanOrEqual(text.length);
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    client.destroy();
-    await closed;
-  };
-  return { store, send, abandon };
+  return { store, send };
 }
 
 function exchange(sent: Sent & { port: number; agent: Agent }): Promise<Answer> {

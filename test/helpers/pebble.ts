@@ -25,12 +25,9 @@ export interface PebbleOptions {
   validitySeconds?: number;
   /** Keys of external accounts by id; when set, each account needs one. */
   eabKeys?: Record<string, string>;
-  /** Names for which it refuses to issue. */
-  blocked?: string[];
-  ports?: PebblePorts;
 }
 
-export interface PebblePorts {
+interface PebblePorts {
   acme: number;
   management: number;
   dns: number;
@@ -47,8 +44,6 @@ export interface Pebble {
   caPem: string;
   /** PEM: the root of issued certificates; different after each start. */
   readRoot(): Promise<string>;
-  /** Sets the address of every name. */
-  setAddress(ipv4: string): Promise<void>;
   /** Stops it; its state is lost. */
   stop(): Promise<void>;
   /** Starts it again on the same ports. */
@@ -59,7 +54,7 @@ export interface Pebble {
 export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-pebble-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const ports = options.ports ?? (await freePebblePorts());
+  const ports = await freePebblePorts();
   const authority = await createCertificateAuthority({ now: Date.now });
   const own = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   writeFileSync(join(folder, 'cert.pem'), own.certificatePem);
@@ -94,17 +89,13 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
       const url = `https://localhost:${ports.management}/roots/0`;
       return (await sendRequest({ url, ca: caPem })).body;
     },
-    setAddress: async (ip) => {
-      const url = `http://127.0.0.1:${ports.dnsManagement}/set-default-ipv4`;
-      await fetch(url, { method: 'POST', body: JSON.stringify({ ip }) });
-    },
     stop,
     start,
   };
 }
 
 function configOf(folder: string, ports: PebblePorts, options: PebbleOptions) {
-  const { eabKeys, validitySeconds, blocked } = options;
+  const { eabKeys, validitySeconds } = options;
   return {
     pebble: {
       listenAddress: `127.0.0.1:${ports.acme}`,
@@ -117,12 +108,11 @@ function configOf(folder: string, ports: PebblePorts, options: PebbleOptions) {
       externalAccountBindingRequired: eabKeys !== undefined,
       ...(eabKeys === undefined ? {} : { externalAccountMACKeys: eabKeys }),
       ...(validitySeconds === undefined ? {} : { certificateValidityPeriod: validitySeconds }),
-      ...(blocked === undefined ? {} : { domainBlocklist: blocked }),
     },
   };
 }
 
-export async function freePebblePorts(): Promise<PebblePorts> {
+async function freePebblePorts(): Promise<PebblePorts> {
   const [acme = 0, management = 0, dns = 0, dnsManagement = 0, http = 0, tls = 0] =
     await freePorts(6);
   return { acme, management, dns, dnsManagement, http, tls };

@@ -1,10 +1,14 @@
 /** Runs one command of the real program as a child process. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { bareEnvironment } from './bare-environment.ts';
 
 export interface SpawnedCommand {
+  child: ChildProcess;
+  /** Returns everything written to stdout, or to stderr, so far. */
+  out(): string;
+  err(): string;
   kill(): void;
   /** Interrupts it, as Ctrl-C does. */
   interrupt(): void;
@@ -24,8 +28,7 @@ export function spawnCommand(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let out = '';
-  let err = '';
+  let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text;
   });
@@ -36,8 +39,8 @@ export function spawnCommand(
     child.on('close', (code) => resolve({ code, out, err }));
   });
   return {
+    ...{ child, ended, out: () => out, err: () => err },
     kill: () => void child.kill('SIGKILL'),
     interrupt: () => void child.kill('SIGINT'),
-    ended,
   };
 }

@@ -1,7 +1,6 @@
 /** The receiver's compaction of the log. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startCompacting } from '../../src/receiver/compact-job.ts';
-import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { countOthers, keptRows, openSinglesStore } from '../store/bodies/bodies-in-file.ts';
@@ -32,22 +31,6 @@ describe('the compaction of a receiver', () => {
     await expect.poll(() => keptRows(dataDir).length, { timeout: 10_000 }).toBeLessThan(5);
     await stop();
     expect(await countOthers(store, bodies)).toBe(0);
-    expect(logged).toEqual([]);
-  });
-
-  it('waits while another receiver with the same data directory compacts the log', async () => {
-    const { dataDir } = await openSinglesStore(bodies);
-    const release = await createAcquireLock(dataDir)('compact', { waitMs: 0 });
-    let asked = 0;
-    const { logged } = startLoop(dataDir, () => {
-      asked += 1;
-      return { bytes: 0, bytesMax: 1 };
-    });
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(asked).toBe(0);
-    expect(keptRows(dataDir)).toHaveLength(45);
-    release();
-    await expect.poll(() => keptRows(dataDir).length, { timeout: 10_000 }).toBeLessThan(5);
     expect(logged).toEqual([]);
   });
 

@@ -44,26 +44,6 @@ describe('pipelined requests on one connection', () => {
     expect(await storedCount(receiver)).toBe(status === 200 ? 3 : 2);
   });
 
-  it('are answered one by one when there are twenty', async ({ receiver }) => {
-    const connection = await openConnection(receiver);
-    for (let round = 0; round < 5; round += 1) {
-      connection.send(Buffer.concat(Array.from({ length: 20 }, () => requestBytes(good()))));
-      for (let i = 0; i < 20; i += 1) expect((await connection.answer()).status).toBe(200);
-    }
-    expect(await storedCount(receiver)).toBe(100);
-  });
-
-  it('close the connection when there are more, and each request is stored completely or not at all', async ({
-    receiver,
-  }) => {
-    const connection = await openConnection(receiver);
-    connection.send(Buffer.concat(Array.from({ length: 500 }, () => requestBytes(good()))));
-    await connection.closed;
-    await expectStillAcceptsNotifications(receiver);
-    expect(await storedCount(receiver)).toBeLessThanOrEqual(21);
-    expect(errorsOf(receiver)).toEqual([]);
-  });
-
   it('end with the bytes beyond the announced length', async ({ receiver }) => {
     const { body } = goodNotification();
     const request = requestBytes({ body, headers: { 'Content-Length': `${body.length - 1}` } });
@@ -116,12 +96,6 @@ describe('a sender that disconnects', () => {
     }
     expect(await storedCount(receiver)).toBe(50);
     expect(errorsOf(receiver)).toEqual([]);
-  });
-
-  it('without a body is only answered 400', async ({ receiver }) => {
-    expect((await exchange(receiver, {})).status).toBe(400);
-    const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
-    expect(await receiver.store.counts()).toEqual(counts);
   });
 });
 
@@ -184,37 +158,20 @@ async function sendRawBytes(receiver: TestReceiver, bytes: Uint8Array): Promise<
 }
 
 describe('the port', () => {
-  it.each([
-    ['zeroes', Buffer.alloc(5_000)],
-    ['bytes of every kind', Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 197) % 256))],
-    ['a record of a wrong length', Buffer.concat([helloStart, Buffer.alloc(600, 0xff)])],
-    ['an SSH banner', Buffer.from('SSH-2.0-OpenSSH_9.7\r\n')],
-    ['an HTTP request without TLS', requestBytes(goodNotification())],
-  ])('closes on %s without revealing anything', async (_name, bytes) => {
-    const receiver = await startReceiver();
-    const received = await sendRawBytes(receiver, bytes);
-    // At most a TLS alert: one record of two bytes. Never an HTTP response.
-    expect(received.length).toBeLessThanOrEqual(7);
-    expect((await receiver.store.counts()).notifications).toBe(0);
-    expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
-    await expectStillAcceptsNotifications(receiver);
-  });
-
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('accepts %s', async (version) => {
-    const receiver = await startReceiver();
-    const only = { minVersion: version, maxVersion: version };
-    const connection = await openConnection(receiver, only);
-    expect(connection.socket.getProtocol()).toBe(version);
-    connection.send(requestBytes(goodNotification()));
-    expect((await connection.answer()).status).toBe(200);
-  });
-
-  it.each(['TLSv1', 'TLSv1.1'] as const)('refuses %s', async (version) => {
-    const receiver = await startReceiver();
-    const only = { minVersion: version, maxVersion: version, ciphers: 'ALL@SECLEVEL=0' };
-    await expect(openConnection(receiver, only)).rejects.toMatchObject({
-      code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
-    });
+  it('closes on anything else than HTTPS, without revealing anything', async ({ receiver }) => {
+    for (const bytes of [
+      Buffer.alloc(5_000),
+      Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 197) % 256)),
+      Buffer.concat([helloStart, Buffer.alloc(600, 0xff)]),
+      Buffer.from('SSH-2.0-OpenSSH_9.7\r\n'),
+      requestBytes(goodNotification()),
+    ]) {
+      const received = await sendRawBytes(receiver, bytes);
+      // At most a TLS alert: one record of two bytes. Never an HTTP response.
+      expect(received.length).toBeLessThanOrEqual(7);
+    }
+    expect(await storedCount(receiver)).toBe(0);
+    expect(errorsOf(receiver)).toEqual([]);
     await expectStillAcceptsNotifications(receiver);
   });
 
@@ -233,37 +190,7 @@ describe('the port', () => {
     });
     await Promise.all(connections);
     await expectStillAcceptsNotifications(receiver);
-    expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-});
-
-describe('1,500 silent connections', () => {
-  async function openMany(receiver: TestReceiver, count: number): Promise<Socket[]> {
-    const sockets: Socket[] = [];
-    while (sockets.length < count) {
-      const some = Array.from({ length: 100 }, () => openTcp(receiver));
-      sockets.push(...(await Promise.all(some)));
-    }
-    return sockets;
-  }
-
-  it('are reduced to a thousand, and block neither a new nor an active sender', async ({
-    receiver,
-  }) => {
-    const busy = await openConnection(receiver);
-    const sockets: Socket[] = [];
-    for (let round = 0; round < 5; round += 1) {
-      const more = await openMany(receiver, 300);
-      for (const socket of more) socket.write(helloStart);
-      sockets.push(...more);
-      busy.send(requestBytes(goodNotification()));
-      expect((await busy.answer()).status).toBe(200);
-      await expectStillAcceptsNotifications(receiver);
-    }
-    const open = () => sockets.filter((socket) => !socket.closed).length;
-    await expect.poll(open, { timeout: 10_000 }).toBeLessThanOrEqual(1_000);
-    expect(open()).toBeGreaterThan(900);
-    expect((await receiver.store.counts()).notifications).toBe(10);
+    expect(errorsOf(receiver)).toEqual([]);
   });
 });
 
@@ -312,5 +239,5 @@ it('are closed within fifteen seconds, while notifications are accepted normally
   await Promise.all(all);
   expect(performance.now() - startMs).toBeLessThan(boundMs);
   await expectStillAcceptsNotifications(receiver);
-  expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(errorsOf(receiver)).toEqual([]);
 });

@@ -6,145 +6,153 @@ import {
   expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
-  type RequestParts,
-  refusedShapes,
   requestBytes,
 } from './raw-client.ts';
 import { it, type TestReceiver } from './running-receiver.ts';
 
-const auth = `Authorization: ${basic()}`;
+type RequestShape = (body: string) => string;
 
-/** Returns the statuses for a notification in such a request, until the connection is closed. */
-async function statusesOf(receiver: TestReceiver, parts: RequestParts = {}): Promise<number[]> {
-  const { body } = goodNotification();
-  const headers = { Connection: 'close', ...parts.headers };
-  const answers = await answersTo(receiver, requestBytes({ body, ...parts, headers }));
-  return answers.map(({ status }) => status);
+/** A head of these lines, with the right credentials. */
+function head(...headers: string[]): string {
+  return [
+    'POST /notifications HTTP/1.1',
+    'Host: h',
+    `Authorization: ${basic()}`,
+    ...headers,
+    '',
+    '',
+  ].join('\r\n');
 }
 
-const lines = (...parts: string[]) => `${parts.join('\r\n')}\r\n\r\n`;
+/** A head with another first line, and a matching length. */
+function started(startLine: string, body: string): string {
+  return head(`Content-Length: ${body.length}`).replace(/^.*(?=\r\n)/, startLine) + body;
+}
 
-describe('an invalid HTTP request', () => {
-  it('is refused with 4xx, closed, and none of its content is stored', async ({ receiver }) => {
-    for (const [name, shape] of Object.entries(refusedShapes)) {
-      const answers = await answersTo(receiver, shape(goodNotification().body));
-      const statuses = answers.map((answer) => answer.status);
-      expect([name, statuses]).toEqual([
-        name,
-        [expect.toSatisfy((status: number) => status >= 400 && status < 500)],
-      ]);
-    }
-    expect((await receiver.store.counts()).notifications).toBe(0);
-    await expectStillAcceptsNotifications(receiver);
-  });
+const length = (body: string) => `Content-Length: ${body.length}`;
 
-  it('with more than 16 KiB of headers is answered 431, for one huge header or for many', async ({
-    receiver,
-  }) => {
-    const floods = [
-      { 'X-Huge': 'x'.repeat(17 * 1024) },
-      { Authorization: basic('u', 'x'.repeat(20_000)) },
-      Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`X-${i}`, 'y'])),
-    ];
-    for (const headers of floods) {
-      expect(await statusesOf(receiver, { method: 'GET', headers })).toEqual([431]);
-    }
-    await expectStillAcceptsNotifications(receiver);
-  });
+const chunked = 'Transfer-Encoding: chunked';
 
-  it('with hundreds of small headers is answered normally', async ({ receiver }) => {
-    const headers = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`X${i}`, 'y']));
-    expect(await statusesOf(receiver, { headers })).toEqual([200]);
-  });
+/** Each must end with one 4xx and a closed connection. */
+const refusedShapes: Record<string, RequestShape> = {
+  'two different lengths': (body) => head(length(body), 'Content-Length: 5') + body,
+  'length and chunked': (body) => head(length(body), chunked) + body,
+  'chunked and length': (body) => `${head(chunked, 'Content-Length: 4')}0\r\n\r\n${body}`,
+  'chunked that is not last': (body) => head('Transfer-Encoding: chunked, identity') + body,
+  'a negative length': (body) => head('Content-Length: -1') + body,
+  'a length with a sign': (body) => head(`Content-Length: +${body.length}`) + body,
+  'a length in hex': (body) => head(`Content-Length: 0x${body.length.toString(16)}`) + body,
+  'an overlong length': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
+  'a chunk size that is not a number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
+  'an overlong chunk size': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
+  'chunks that do not match their size': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
+  'bare line feeds': (body) => head(length(body)).replaceAll('\r', '') + body,
+  'a blank before a colon': (body) => head(`Content-Length : ${body.length}`) + body,
+  'a header without colon': (body) => head('nonsense', length(body)) + body,
+  'a zero byte in a header': (body) => head('X: a\0b', length(body)) + body,
+  'no Host': (body) => head('Connection: close', length(body)).replace('Host: h\r\n', '') + body,
+  'a lower-case method': (body) => started('post /notifications HTTP/1.1', body),
+  'an unknown version': (body) => started('POST /notifications HTTP/9.9', body),
+  'a target without slash': (body) => started('POST notifications HTTP/1.1', body),
+  'no version': (body) => `POST /notifications\r\n\r\n${body}`,
+  'the HTTP/2 preface': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  noise: () => `${'\x01\x80\xff'.repeat(500)}\r\n\r\n`,
+};
+
+/** Returns the statuses for a notification in such a request, until the connection is closed. */
+async function statusesOf(receiver: TestReceiver, sent: Record<string, string>, path?: string) {
+  const { body } = goodNotification();
+  const headers = { Connection: 'close', ...sent };
+  const request = requestBytes({ body, headers, ...(path === undefined ? {} : { path }) });
+  return (await answersTo(receiver, request)).map(({ status }) => status);
+}
+
+it('an invalid request is refused with 4xx, closed, and none of its content is stored', async ({
+  receiver,
+}) => {
+  for (const [name, shape] of Object.entries(refusedShapes)) {
+    const answers = await answersTo(receiver, shape(goodNotification().body));
+    const families = answers.map(({ status }) => Math.floor(status / 100));
+    expect({ name, families }).toEqual({ name, families: [4] });
+  }
+  const tunnel = head('').replace(/^.*/, 'CONNECT example.org:443 HTTP/1.1');
+  expect((await answersTo(receiver, tunnel)).filter(({ status }) => status < 400)).toEqual([]);
+  expect((await receiver.store.counts()).notifications).toBe(0);
+  await expectStillAcceptsNotifications(receiver);
 });
 
-describe('a request target of another form', () => {
-  it('is served by its path', async ({ receiver }) => {
-    for (const scheme of ['https://localhost', 'http://other.example']) {
-      const path = `${scheme}/notifications/s1`;
-      expect(await statusesOf(receiver, { path })).toEqual([200]);
-      expect(await statusesOf(receiver, { path, authorization: null })).toEqual([401]);
-    }
-  });
+it('more than 16 KiB of headers are answered 431, hundreds of small ones normally', async ({
+  receiver,
+}) => {
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`X${i}`, 'y']));
+  const login = { Authorization: basic('u', 'x'.repeat(20_000)) };
+  for (const headers of [{ 'X-Huge': 'x'.repeat(17 * 1024) }, login, many(5_000)])
+    expect(await statusesOf(receiver, headers)).toEqual([431]);
+  expect(await statusesOf(receiver, many(600))).toEqual([200]);
+});
 
-  it('for a tunnel closes the connection', async ({ receiver }) => {
-    const tunnel = lines('CONNECT example.org:443 HTTP/1.1', 'Host: h', auth);
-    const answers = await answersTo(receiver, tunnel);
-    expect(answers.filter((answer) => answer.status < 400)).toEqual([]);
-    await expectStillAcceptsNotifications(receiver);
-  });
+it('a whole URL is served by its path', async ({ receiver }) => {
+  for (const scheme of ['https://localhost', 'http://other.example']) {
+    const path = `${scheme}/notifications/s1`;
+    expect(await statusesOf(receiver, {}, path)).toEqual([200]);
+    expect(await statusesOf(receiver, { Authorization: 'none' }, path)).toEqual([401]);
+  }
 });
 
 describe('a Host', () => {
   it.for([
-    ['of another name is served normally', 200, ['localhost:1', 'EXAMPLE.org.', '[::1]:8443']],
-    [
-      'of another address, or none, is served normally',
-      200,
-      ['203.0.113.9', 'a_b.example:443', ''],
-    ],
-    ['that is not a name is refused', 400, ['a b', 'h@x', 'h:99999', '[::1', 'h/x', '\xe4']],
-  ] as const)('%s', async ([_title, status, hosts], { receiver }) => {
+    [200, ['localhost:1', 'EXAMPLE.org.', '[::1]:8443', '203.0.113.9', 'a_b.example:443', '']],
+    [400, ['a b', 'h@x', 'h:99999', '[::1', 'h/x', '\xe4']],
+  ] as const)('is answered %i: %j', async ([status, hosts], { receiver }) => {
     for (const Host of hosts) {
-      const statuses = await statusesOf(receiver, { headers: { Host } });
+      const statuses = await statusesOf(receiver, { Host });
       expect({ Host, statuses }).toEqual({ Host, statuses: [status] });
     }
     const stored = status === 200 ? hosts.length : 0;
     expect((await receiver.store.counts()).notifications).toBe(stored);
-    await expectStillAcceptsNotifications(receiver);
+  });
+
+  it.for([
+    ['POST /notifications HTTP/1.1', 'Host: localhost', 'Host: localhost'],
+    ['POST /notifications HTTP/1.1', 'HOST: other.example', 'host: localhost'],
+    ['POST /notifications HTTP/1.1', 'Host:', 'Host: localhost'],
+    ['POST /notifications HTTP/1.1', 'Host: localhost,other.example'],
+    ['POST http://localhost/notifications HTTP/1.1', 'Host: a', 'Host: b'],
+    ['POST /notifications HTTP/1.0', 'Host: a', 'Host: b'],
+  ])('among several is refused, and the connection closed: %j', async (lines, { receiver }) => {
+    const { body } = goodNotification();
+    const request = head(`Content-Length: ${body.length}`).split('\r\n').slice(2);
+    const answers = await answersTo(receiver, [...lines, ...request].join('\r\n') + body);
+    expect(answers).toMatchObject([{ status: 400, headers: { connection: 'close' } }]);
+    expect((await receiver.store.counts()).notifications).toBe(0);
   });
 });
 
-describe('several hosts', () => {
-  it.for([
-    ['in two headers', 'POST /notifications HTTP/1.1', ['Host: localhost', 'Host: localhost']],
-    ['of two names', 'POST /notifications HTTP/1.1', ['Host: localhost', 'Host: other.example']],
-    ['of two cases', 'POST /notifications HTTP/1.1', ['HOST: other.example', 'host: localhost']],
-    ['after an empty one', 'POST /notifications HTTP/1.1', ['Host:', 'Host: localhost']],
-    ['in a list', 'POST /notifications HTTP/1.1', ['Host: localhost,other.example']],
-    ['next to a whole URL', 'POST http://localhost/notifications HTTP/1.1', ['Host: a', 'Host: b']],
-    ['of HTTP/1.0', 'POST /notifications HTTP/1.0', ['Host: a', 'Host: b']],
-  ] as const)(
-    '%s are refused, and the connection closed',
-    async ([_title, first, hosts], { receiver }) => {
-      const { body } = goodNotification();
-      const head = lines(first, ...hosts, auth, `Content-Length: ${body.length}`);
-      const answers = await answersTo(receiver, head + body);
-      expect(answers).toMatchObject([{ status: 400, headers: { connection: 'close' } }]);
-      expect((await receiver.store.counts()).notifications).toBe(0);
-    },
-  );
-});
-
-describe('another version or negotiation', () => {
-  it.for([
-    ['HTTP/1.0', ['Host: h']],
-    ['HTTP/1.0 without a Host', []],
-  ] as const)('%s is answered and closed', async ([_title, host], { receiver }) => {
+it('HTTP/1.0, with a Host or without, is answered and closed', async ({ receiver }) => {
+  for (const host of ['Host: h', 'X: y']) {
     const { body } = goodNotification();
-    const head = ['POST /notifications HTTP/1.0', ...host, auth, `Content-Length: ${body.length}`];
-    const answers = await answersTo(receiver, lines(...head) + body);
+    const request = started('POST /notifications HTTP/1.0', body).replace('Host: h', host);
+    const answers = await answersTo(receiver, request);
     expect(answers).toMatchObject([{ status: 200, body: '{"status":"stored"}' }]);
-  });
+  }
+});
 
-  it('a sender that waits for 100 Continue receives it', async ({ receiver }) => {
-    const connection = await openConnection(receiver);
-    const { body } = goodNotification();
-    const request = requestBytes({ body, headers: { Expect: '100-continue' } });
-    connection.send(request.subarray(0, request.length - body.length));
-    expect((await connection.answer()).status).toBe(100);
-    connection.send(body);
-    expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
-  });
-
-  it('an unknown expectation, or an offer to upgrade, is ignored', async ({ receiver }) => {
-    for (const headers of [
-      { Expect: 'miracles' },
-      { Upgrade: 'h2c', Connection: 'Upgrade, close' },
-      { Upgrade: 'websocket', Connection: 'Upgrade, close' },
-    ]) {
-      expect(await statusesOf(receiver, { headers })).toEqual([200]);
-    }
-    await expectStillAcceptsNotifications(receiver);
-  });
+it('a sender that waits for 100 Continue receives it; other offers are ignored', async ({
+  receiver,
+}) => {
+  const connection = await openConnection(receiver);
+  const { body } = goodNotification();
+  const request = requestBytes({ body, headers: { Expect: '100-continue' } });
+  connection.send(request.subarray(0, request.length - body.length));
+  expect((await connection.answer()).status).toBe(100);
+  connection.send(body);
+  expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+  const upgrade = { Connection: 'Upgrade, close' };
+  for (const headers of [
+    { Expect: 'miracles' },
+    { ...upgrade, Upgrade: 'h2c' },
+    { ...upgrade, Upgrade: 'websocket' },
+  ])
+    expect(await statusesOf(receiver, headers)).toEqual([200]);
 });

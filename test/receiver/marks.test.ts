@@ -2,7 +2,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeliveryMark } from '../../src/admin/account.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
-import { startDeliveryMarks, startUptimeMarks } from '../../src/receiver/marks.ts';
+import { startUptimeMarks } from '../../src/features/coverage/uptime.ts';
+import { startDeliveryMarks } from '../../src/receiver/marks.ts';
 import { recordingLog, silentLog } from '../helpers/recording-log.ts';
 import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -22,7 +23,7 @@ function startRecorded() {
     },
   };
   const own = { nowUs: () => clock.us, log };
-  const marks = startDeliveryMarks({ administration, node: null }, own);
+  const marks = startDeliveryMarks({ administration, shared: null }, own);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   return { marks, calls, clock, store, logged, pass };
 }
@@ -60,16 +61,6 @@ describe('delivery marks', () => {
       await pass(10);
     }
     expect(calls).toHaveLength(5);
-  });
-
-  it('are written on stop, and not afterwards', async () => {
-    const { marks, calls, pass } = startRecorded();
-    marks.note('alps', 'user');
-    await marks.stop();
-    expect(calls).toMatchObject([[{ subscription: 'alps', username: 'user' }]]);
-    marks.note('alps', 'late');
-    await pass(60_000);
-    expect(calls).toHaveLength(1);
   });
 
   it('wait for the store on stop, and stay in order', async () => {

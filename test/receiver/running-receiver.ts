@@ -7,25 +7,20 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
-import { app } from '../../src/app.ts';
 import { type KeyPair, type Listener, startListener } from '../../src/core/http/listener.ts';
 import type { CredentialPair } from '../../src/core/http/probe-proof.ts';
-import type { Intake, Logger } from '../../src/core/terms/ports.ts';
+import type { Intake } from '../../src/core/terms/ports.ts';
 import { createReceiverApp, type Outcome } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { serve } from '../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import type { Store } from '../../src/store/store.ts';
+import { testIo } from '../helpers/fake-io.ts';
+import { type LogLine, recordingLog } from '../helpers/recording-log.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { serveConfig } from './serve-config.ts';
 
 export const goodPair: CredentialPair = { username: 'catalogue', password: 'open sesame!' };
-
-/** A log line, as passed to the logger. */
-export interface LogLine {
-  level: 'debug' | 'info' | 'warn' | 'error';
-  fields: object;
-  message: string;
-}
 
 /** Address and trusted root of a receiver. */
 export interface Endpoint {
@@ -53,24 +48,13 @@ export async function startReceiver(
   await writeFile(certificateFiles.cert, keyPair.cert);
   await writeFile(certificateFiles.key, keyPair.key);
   const clock = { us: Date.UTC(2026, 4, 1, 12) * 1_000 };
-  const { logger, lines } = recordingLogger();
-  const running = await serve(
-    {
-      listen: { host: '127.0.0.1', port: 0 },
-      publicUrl: undefined,
-      dataDir,
-      credentials: { source: 'variables', pairs: credentials },
-      diskReserveBytes: undefined,
-      sharedLog: null,
-      tls: { kind: 'files', ...certificateFiles },
-      trustedProxies,
-      console: null,
-      index: false,
-      logLevel: 'debug',
-    },
-    logger,
-    { nowUs: () => clock.us, newId: randomUUID, features: app, random: Math.random },
-  );
+  const { log: logger, lines } = recordingLog();
+  const config = serveConfig({
+    ...{ dataDir, trustedProxies, tls: { kind: 'files', ...certificateFiles } },
+    credentials: { source: 'variables', pairs: credentials },
+  });
+  const io = testIo({ nowUs: () => clock.us, random: Math.random });
+  const running = await serve(config, logger, io);
   onTestFinished(() => running.close());
   const port = Number(new URL(running.url ?? '').port);
   return { port, caPem, store: running.store, log: lines, clock, close: running.close };
@@ -88,7 +72,7 @@ export interface StubReceiver extends Endpoint {
 /** Starts the receiver's app and listener with the test's own intake. */
 export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
   const { caPem, keyPair } = await createKeyPair();
-  const { logger, lines } = recordingLogger();
+  const { log: logger, lines } = recordingLog();
   const outcomes: Outcome[] = [];
   const app = createReceiverApp({
     intake,
@@ -115,13 +99,4 @@ export async function createKeyPair(): Promise<{ caPem: string; keyPair: KeyPair
   const issued = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   const keyPair = { cert: issued.certificatePem, key: issued.keyPem };
   return { caPem: authority.certificatePem, keyPair };
-}
-
-function recordingLogger(): { logger: Logger; lines: LogLine[] } {
-  const lines: LogLine[] = [];
-  const to = (level: LogLine['level']) => (fields: object, message: string) => {
-    lines.push({ level, fields, message });
-  };
-  const logger = { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') };
-  return { logger, lines };
 }

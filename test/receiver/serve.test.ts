@@ -2,18 +2,22 @@
 
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { app } from '../../src/app.ts';
-import { type ServeTuning, serve } from '../../src/receiver/serve.ts';
+import { serve } from '../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
-import { startCommand } from '../helpers/fake-io.ts';
+import { notification } from '../helpers/deliveries.ts';
+import { startCommand, testIo } from '../helpers/fake-io.ts';
 import { recordingLog } from '../helpers/recording-log.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { serveConfig, withCertificateWatch } from './serve-config.ts';
+import { openServed } from './served-context.ts';
 
-async function startServing(tuning: ServeTuning, notAfterMs?: number) {
+async function startServing(watchMs: number, notAfterMs?: number) {
   const folder = temporaryDirectory();
   const authority = await createCertificateAuthority({ now: Date.now });
   const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
@@ -25,26 +29,14 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
   };
   await renew();
   const { log, lines } = recordingLog();
-  const config = {
-    listen: { host: '127.0.0.1', port: 0 },
-    publicUrl: 'https://elsewhere.example',
+  const config = serveConfig({
     dataDir: join(folder, 'data'),
-    diskReserveBytes: undefined,
-    sharedLog: null,
-    credentials: { source: 'variables' as const, pairs: [credentials] },
-    tls: { kind: 'files' as const, ...files },
-    trustedProxies: [],
-    console: null,
-    index: false,
-    logLevel: 'info' as const,
-  };
-  const io = {
-    features: app,
-    nowUs: () => Date.now() * 1000,
-    newId: () => 'id',
-    random: Math.random,
-  };
-  const receiver = await serve(config, log, io, tuning);
+    credentials: { source: 'variables', pairs: [credentials] },
+    tls: { kind: 'files', ...files },
+  });
+  const features = withCertificateWatch(watchMs);
+  const io = testIo({ features, nowUs: () => Date.now() * 1000 });
+  const receiver = await serve(config, log, io);
   onTestFinished(() => receiver.close());
   const port = Number(new URL(receiver.url ?? '').port);
   const open = async () => {
@@ -59,7 +51,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
 
 describe('a composed receiver', () => {
   it('serves renewed certificate files, and the old pair while the new one is broken', async () => {
-    const { lines, files, renew, servedSerial } = await startServing({ certificateWatchMs: 20 });
+    const { lines, files, renew, servedSerial } = await startServing(20);
     const first = await servedSerial();
     writeFileSync(files.key, 'broken');
     const complaint = expect.objectContaining({
@@ -72,36 +64,44 @@ describe('a composed receiver', () => {
   });
 
   it('warns of a certificate that the catalogue will reject', async () => {
-    const { lines } = await startServing({}, Date.now() - 1_000);
+    const { lines } = await startServing(10_000, Date.now() - 1_000);
     const warnings = lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect(warnings).toEqual([
       'the certificate has expired, or is not valid yet; the catalogue will reject it',
     ]);
   });
+});
 
-  it('disconnects a sender with valid credentials that never finishes the body', async () => {
-    const limits = { requestTimeoutMs: 300, headersTimeoutMs: 200 };
-    const { open } = await startServing({ limits });
-    const socket = await open();
-    const authorization = Buffer.from(`${credentials.username}:${credentials.password}`);
-    socket.write(
-      `POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: Basic ${authorization.toString('base64')}\r\n\r\n{`,
-    );
-    let answer = '';
-    socket.setEncoding('utf8').on('data', (text: string) => {
-      answer += text;
-    });
-    await once(socket, 'close');
-    expect(answer === '' || /^HTTP\/1\.1 4\d\d /.test(answer)).toBe(true);
+it('accepts notifications although the port of the private listener is taken, and names the variable', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const listen = { host: '127.0.0.1', port };
+  const config = serveConfig({
+    dataDir: temporaryDirectory(),
+    credentials: { source: 'variables', pairs: [credentials] },
+    console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
   });
+  const { log, at } = recordingLog();
+  const io = testIo({ nowUs: () => Date.now() * 1000 });
+  const receiver = await serve(config, log, io);
+  onTestFinished(() => receiver.close());
+  expect(receiver.consoleUrl).toBeNull();
+  const reason = expect.stringMatching(/in use, not permitted.*EARSHOT_CONSOLE_LISTEN/);
+  expect(at('error')).toMatchObject([{ fields: { reason } }]);
+  const authorization = `Basic ${btoa(`${credentials.username}:${credentials.password}`)}`;
+  const probe = await fetch(`${receiver.url}/notifications`, { headers: { authorization } });
+  expect(probe.status).toBe(200);
+});
 
-  it('logs a sender without credentials', async () => {
-    const { lines, open } = await startServing({});
-    const socket = await open();
-    socket.write('POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
-    await once(socket, 'data');
-    expect(lines.map(({ message }) => message)).toContain('login failed');
-  });
+it('serves received notifications: from the log at once, from the index soon after', async () => {
+  const { post, ask } = await openServed({ index: true });
+  expect(await post('/notifications/alps', JSON.stringify(notification(1)))).toBe(200);
+  const listed = async (path: string) => JSON.parse((await ask(path)).text);
+  expect((await listed('/api/notifications')).notifications).toHaveLength(1);
+  const products = async () => (await listed('/odata/v1/Products?$count=true'))['@odata.count'];
+  await expect.poll(products, { timeout: 5_000 }).toBe(1);
 });
 
 describe('earshot start', () => {

@@ -1,19 +1,17 @@
 /** A receiver as `start` composes it, with both listeners, an adjustable clock, and its metrics. */
 
-import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { app } from '../../src/app.ts';
 import { serve } from '../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { readScrape } from '../features/metrics/metric-samples.ts';
+import { testIo } from '../helpers/fake-io.ts';
 import { silentLog } from '../helpers/recording-log.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-
-const loopback = { host: '127.0.0.1', port: 0 };
+import { loopback, serveConfig } from './serve-config.ts';
 
 /** Opens the receiver; it is closed when the test has finished. */
 export async function openServed({ index = false } = {}) {
@@ -26,23 +24,12 @@ export async function openServed({ index = false } = {}) {
   writeFileSync(files.key, keyPem);
   let aheadUs = 0;
   const nowUs = () => Date.now() * 1_000 + aheadUs;
-  const receiver = await serve(
-    {
-      listen: loopback,
-      publicUrl: undefined,
-      dataDir,
-      diskReserveBytes: undefined,
-      sharedLog: null,
-      credentials: { source: 'variables', pairs: [credentials] },
-      tls: { kind: 'files', ...files },
-      trustedProxies: [],
-      console: { listen: loopback, password: undefined, catalogueUrl: 'https://catalogue.test' },
-      index,
-      logLevel: 'info',
-    },
-    silentLog,
-    { nowUs, newId: randomUUID, features: app, random: Math.random },
-  );
+  const config = serveConfig({
+    ...{ dataDir, index, tls: { kind: 'files', ...files } },
+    credentials: { source: 'variables', pairs: [credentials] },
+    console: { listen: loopback, password: undefined, catalogueUrl: 'https://catalogue.test' },
+  });
+  const receiver = await serve(config, silentLog, testIo({ nowUs, random: Math.random }));
   onTestFinished(() => receiver.close());
   const agent = new Agent({ ca: authority.certificatePem, keepAlive: true });
   onTestFinished(() => agent.destroy());

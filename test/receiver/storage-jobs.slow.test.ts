@@ -110,12 +110,6 @@ it('waits for a backup that a user makes', async () => {
   await expect.poll(names, soon).toEqual([nameAt(0)]);
 });
 
-it('ends with the receiver, and leaves no partial file', async () => {
-  const { start, names } = await openBackups();
-  await start().stop();
-  expect(names().filter((name) => name.includes('part'))).toEqual([]);
-});
-
 const dayUs = 86_400_000_000;
 const newestUs = 1_795_000_000_000_000;
 

@@ -1,4 +1,4 @@
-/** The products of the sandbox: names, attributes and footprints in the real form, and files of records. */
+/** The products of the sandbox: names, attributes, footprints and delays of the real collections. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, describe, expect, it } from 'vitest';
@@ -12,7 +12,6 @@ import { groundPoint, isLand, passBefore } from '../../src/sandbox/products/trac
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
-const missing = !existsSync(fixtures);
 const firstMs = Date.UTC(2026, 1, 3, 4, 5, 6);
 const timeOf = (index: number) => firstMs + index * 1_300;
 
@@ -26,54 +25,48 @@ type Product = (typeof sample)[number];
 const attribute = ({ Attributes }: Product, name: string) =>
   Attributes.find(({ Name }) => Name === name)?.Value;
 const typeOf = (product: Product) => String(attribute(product, 'productType'));
-const hoursOf = ({ PublicationDate, ContentDate }: Product) =>
-  (Date.parse(PublicationDate) - Date.parse(ContentDate.Start)) / 3_600_000;
-const nameTime = (timestamp: unknown) => String(timestamp).replaceAll(/[-:]|\..*/g, '');
 const cornersOf = ({ GeoFootprint }: Product) =>
   GeoFootprint === null ? [] : polygonsOf(GeoFootprint).flat(2);
 
-describe('each collection', () => {
+describe('a product', () => {
   it.each([
     ['SENTINEL-1', ['IW_GRDH_1S', 'IW_GRDH_1S-COG', 'IW_SLC__1S'], 0.8, 5],
     ['SENTINEL-2', ['S2MSI1C', 'S2MSI2A'], 2, 14],
     ['SENTINEL-3', ['OL_1_EFR___', 'SR_2_LAN___'], 1, 48],
     ['SENTINEL-5P', ['L2__NO2___', 'L2__AER_AI', 'L2__CH4___'], 1, 150],
     ['an auxiliary file', ['AUX_POEORB'], 480, 560],
-  ])(
-    '%s has names and attributes of the mission, some hours after sensing',
-    (_, types, from, to) => {
-      const own = sample.filter((product) => types.includes(typeOf(product)));
-      expect(new Set(own.map(typeOf))).toEqual(new Set(types));
-      for (const product of own) {
-        const named = parseProductName(product.Name);
-        expect(named, product.Name).not.toBeNull();
-        expect(named?.orbitNumber ?? attribute(product, 'orbitNumber')).toBe(
-          attribute(product, 'orbitNumber'),
-        );
-        expect(named?.relativeOrbitNumber ?? attribute(product, 'relativeOrbitNumber')).toBe(
-          attribute(product, 'relativeOrbitNumber'),
-        );
-        expect(product.Name).toContain(nameTime(product.ContentDate.Start));
-        expect(hoursOf(product), product.Name).toBeGreaterThan(from);
-        expect(hoursOf(product), product.Name).toBeLessThan(to);
-        expect(product.S3Path).toMatch(
-          new RegExp(`^/eodata/Sentinel-.*/20\\d\\d/.*/${product.Name}$`),
-        );
-      }
-    },
-  );
+  ])('of %s has a name of the mission, some hours after sensing', (_, types, from, to) => {
+    const own = sample.filter((product) => types.includes(typeOf(product)));
+    expect(new Set(own.map(typeOf))).toEqual(new Set(types));
+    for (const product of own) {
+      const { Name, PublicationDate, ContentDate, S3Path } = product;
+      const named = parseProductName(Name);
+      expect(named, Name).not.toBeNull();
+      for (const field of ['orbitNumber', 'relativeOrbitNumber'] as const)
+        expect(named?.[field] ?? attribute(product, field)).toBe(attribute(product, field));
+      expect(Name).toContain(ContentDate.Start.replaceAll(/[-:]|\..*/g, ''));
+      const hours = (Date.parse(PublicationDate) - Date.parse(ContentDate.Start)) / 3_600_000;
+      expect(hours, Name).toBeGreaterThan(from);
+      expect(hours, Name).toBeLessThan(to);
+      expect(S3Path).toMatch(new RegExp(`^/eodata/Sentinel-.*/20\\d\\d/.*/${Name}$`));
+    }
+  });
 
-  it('has attributes of the published table, with their types', (context) => {
-    if (missing) return context.skip('there is no folder with real records');
+  it('has the keys of real records, and attributes of the published table, with their types', (context) => {
+    if (!existsSync(fixtures)) return context.skip('there is no folder with real records');
     const path = new URL('attributes/attributes-by-collection.json', fixtures);
     const table = JSON.parse(readFileSync(path, 'utf8'));
+    const lines = readFileSync(new URL('products.jsonl', fixtures), 'utf8');
+    const real = JSON.parse(/.*"S1C_IW_GRDH_1SDV_2026.*/.exec(lines)?.[0] ?? '{}');
     for (const product of sample) {
+      expect(Object.keys(product)).toEqual(Object.keys(real));
       const collection = attribute(product, 'platformShortName');
       for (const { Name, ValueType, ...rest } of product.Attributes) {
         expect(rest['@odata.type']).toBe(`#OData.CSC.${ValueType}Attribute`);
         // In all real records, but not in the table.
         if (/^(beginning|ending)DateTime$/.test(Name)) continue;
-        expect([table[Name]?.Type, table[Name]?.Collections], Name).toEqual([
+        const { Type, Collections } = table[Name] ?? {};
+        expect([Type, Collections], Name).toEqual([
           ValueType,
           expect.arrayContaining([collection]),
         ]);
@@ -81,43 +74,22 @@ describe('each collection', () => {
     }
   });
 
-  it('has the keys, and radar images the attributes, of real records', (context) => {
-    if (missing) return context.skip('there is no folder with real records');
-    const lines = readFileSync(new URL('products.jsonl', fixtures), 'utf8');
-    const real = JSON.parse(/.*"S1C_IW_GRDH_1SDV_2026.*/.exec(lines)?.[0] ?? '{}');
-    for (const product of sample) expect(Object.keys(product)).toEqual(Object.keys(real));
-    const image = sample.find((product) => typeOf(product) === 'IW_GRDH_1S');
-    const names = ({ Attributes }: Pick<Product, 'Attributes'>) =>
-      Attributes.map(({ Name }) => Name);
-    expect(image && names(image)).toEqual(names(real));
-  });
-
-  it('has dates in order, unique ids, and records of the real size', () => {
+  it('has dates in order, a unique id, and the real size', () => {
     expect(new Set(sample.map(({ Id }) => Id)).size).toBe(sample.length);
     for (const [index, product] of sample.entries()) {
       const { ContentDate, OriginDate, PublicationDate, EvictionDate, Footprint } = product;
-      const made = String(attribute(product, 'processingDate') ?? ContentDate.End);
-      const dates = [
-        ContentDate.Start,
-        ContentDate.End,
-        made,
-        OriginDate,
-        PublicationDate,
-        EvictionDate,
-      ];
+      const { Start, End } = ContentDate;
+      const made = String(attribute(product, 'processingDate') ?? End);
+      const dates = [Start, End, made, OriginDate, PublicationDate, EvictionDate];
       expect(dates.toSorted()).toEqual(dates);
-      expect(dates.every((date) => /^\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{6}Z$/.test(date))).toBe(
-        true,
-      );
+      for (const date of dates) expect(date).toMatch(/^\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{6}Z$/);
       expect(Date.parse(PublicationDate)).toBe(timeOf(index));
       const bytes = JSON.stringify(product).length;
       if (Footprint !== null) expect(Math.abs(bytes - 5_250), product.Name).toBeLessThan(1_750);
     }
   });
-});
 
-describe('a footprint', () => {
-  it('is valid, and the same as WKT and GeoJSON; auxiliary files have none', () => {
+  it('has a valid footprint, the same as WKT and GeoJSON; only auxiliary files have none', () => {
     for (const product of sample) {
       const { GeoFootprint, Footprint, Name } = product;
       expect(GeoFootprint === null, Name).toBe(Name.includes('_AUX_'));
@@ -139,18 +111,10 @@ describe('a footprint', () => {
       return [...corners, [(x + right) / 2, (y + top) / 2] as const].some(isLand);
     };
     expect(tiles.filter(showsLand).length).toBeGreaterThan(0.95 * tiles.length);
+    expect([isLand([-3.7, 40.4]), isLand([-30, 30])]).toEqual([true, false]);
   });
 
-  it.each([
-    ['Madrid', true, [-3.7, 40.4]],
-    ['the Siberian coast at the antimeridian', true, [179.5, 68]],
-    ['the land beyond the antimeridian', true, [-179.5, 67.5]],
-    ['the Atlantic', false, [-30, 30]],
-  ] as const)('shows land: %s is %s', (_, expected, point) => {
-    expect(isLand(point)).toBe(expected);
-  });
-
-  it('is where a real Sentinel-1C slice was, within half a degree', () => {
+  it('of Sentinel-1C is where a real slice was, within half a degree', () => {
     const satellite = collections[0]?.satellites[1];
     assert(satellite);
     const startMs = Date.UTC(2026, 0, 1, 0, 10, 52, 74);
@@ -161,23 +125,12 @@ describe('a footprint', () => {
     const away = seen.flat().map((degrees, index) => Math.abs(degrees - (real[index] ?? 0)));
     expect(Math.max(...away)).toBeLessThan(0.5);
   });
-});
 
-describe('the generator', () => {
-  it('gives the same products for the same seed and times, regardless of changes', () => {
+  it('is the same for the same seed and time, regardless of changes, which keep its other fields', () => {
     const generator = createProductGenerator({ seed: 7 });
-    const again = sample.slice(0, 200).map((_, index) => {
+    for (const [index, before] of sample.slice(0, 200).entries()) {
       const product = generator.next(timeOf(index));
-      generator.deleted(generator.modified(product, firstMs), firstMs);
-      return product;
-    });
-    expect(again).toEqual(sample.slice(0, 200));
-    expect(publish(5, 8)).not.toEqual(publish(5, 7));
-  });
-
-  it('corrects checksums by a modification, and keeps the documented fields of a deleted product', () => {
-    const generator = createProductGenerator({ seed: 3 });
-    for (const product of sample.slice(0, 100)) {
+      expect(product).toEqual(before);
       const after = generator.modified(product, timeOf(9_000));
       const { ModificationDate, Checksum, Locations } = product;
       expect({ ...after, ModificationDate, Checksum, Locations }).toEqual(product);
@@ -185,37 +138,19 @@ describe('the generator', () => {
       expect(after.Checksum[0]?.Value).not.toBe(Checksum[0]?.Value);
       const gone = generator.deleted(after, timeOf(9_001), 'Other');
       expect(Object.keys(gone)).not.toContain('PublicationDate');
-      expect(gone).toMatchObject({
-        Id: product.Id,
-        Checksum: after.Checksum,
-        DeletionCause: 'Other',
-      });
+      const { Id } = product;
+      expect(gone).toMatchObject({ Id, Checksum: after.Checksum, DeletionCause: 'Other' });
     }
+    expect(publish(5, 8)).not.toEqual(publish(5, 7));
   });
 });
 
-describe('a file of records', () => {
-  const fileOf = (text: string) => {
-    const file = join(temporaryDirectory(), 'records.jsonl');
-    writeFileSync(file, text);
-    return file;
-  };
-
-  it('is read unmodified, without blank lines', () => {
-    const records = [
-      { Id: 'a', Name: 'A', Checksum: [{}] },
-      { Id: 'b', Name: 'B', More: { x: 1 } },
-    ];
-    const lines = records.map((record) => JSON.stringify(record));
-    expect(readProductRecords(fileOf(`\uFEFF${lines.join('\r\n\n')}\n`))).toEqual(records);
-  });
-
-  it.each([
-    ['nonsense\n', /line 1: not a JSON object/],
-    ['{"Id":"a","Name":"A"}\n{"Id":"b"}', /line 2: not a JSON object with the texts Id and Name/],
-    ['\n', /no product records/],
-  ])('with the text %j is refused', (text, problem) => {
-    expect(() => readProductRecords(fileOf(text))).toThrow(problem);
-    expect(() => readProductRecords('/nonexistent.jsonl')).toThrow(/nonexistent.*cannot be read/);
-  });
+it.each([
+  ['nonsense\n', /line 1: not a JSON object/],
+  ['{"Id":"a","Name":"A"}\n{"Id":"b"}', /line 2: not a JSON object with the texts Id and Name/],
+  ['\n', /no product records/],
+])('a file of records with the text %j is refused', (text, problem) => {
+  const file = join(temporaryDirectory(), 'records.jsonl');
+  writeFileSync(file, text);
+  expect(() => readProductRecords(file)).toThrow(problem);
 });

@@ -6,30 +6,15 @@ import { type PushHistory, usualSilence } from '../../src/features/subscriptions
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
-/** Figures of one kind. Hours are from the stop to the alarm; null when not detected within 90 days. */
-export interface KindFigures {
-  readonly name: string;
-  readonly about: string;
-  readonly months: number;
-  readonly falseAlarms: number;
-  readonly falseAlarmsPerMonth: number;
-  readonly detectedHoursMedian: number | null;
-  readonly detectedHours95: number | null;
-}
-
-/** Simulates `count` subscriptions of a kind, with fixed seeds. */
-export function playKind(kind: SubscriptionKind, count: number, months: number): KindFigures {
+/** Simulates `count` subscriptions of a kind, with fixed seeds. Hours are from the stop to the alarm. */
+export function playKind(kind: SubscriptionKind, count: number, months: number) {
   const played = Array.from({ length: count }, (_, seed) =>
     playMonths(kind, months, createRandom(seed * 7919 + 1)),
   );
-  const falseAlarms = played.reduce((sum, one) => sum + one.falseAlarms, 0);
   const hours = played.map(({ detectedHours }) => detectedHours);
   return {
     name: kind.name,
-    about: kind.about,
-    months: count * months,
-    falseAlarms,
-    falseAlarmsPerMonth: falseAlarms / (count * months),
+    falseAlarms: played.reduce((sum, one) => sum + one.falseAlarms, 0),
     detectedHoursMedian: noticedAfter(0.5, hours),
     detectedHours95: noticedAfter(0.95, hours),
   };
@@ -40,14 +25,15 @@ export function playKind(kind: SubscriptionKind, count: number, months: number):
  * the result: not within the simulated time.
  */
 export function noticedAfter(share: number, hours: readonly (number | null)[]): number | null {
-  const all = hours.map((one) => one ?? Number.POSITIVE_INFINITY);
-  const found = quantile(all, share) ?? Number.POSITIVE_INFINITY;
-  return Number.isFinite(found) ? found : null;
+  const found = quantile(
+    hours.map((one) => one ?? Infinity),
+    share,
+  );
+  return found === Infinity ? null : found;
 }
 
-const hoursOfDay = 24;
-const daysOfMonth = 30;
-const detectionDaysMax = 90;
+export const hoursOfMonth = 30 * 24;
+export const detectionHoursMax = 90 * 24;
 /** Interval at which rates are learned again. They change slowly, and a long interval saves time. */
 const learnEveryHours = 6;
 /** Start of a week in 2026. */
@@ -55,14 +41,13 @@ const beginUs = Math.floor(1_780_000_000_000_000 / (168 * hourUs)) * 168 * hourU
 
 /**
  * Simulates one subscription from its creation, to include rates learned from little data. Its silence is
- * checked at the end of each hour, and right before each push, where it is longest. Hours are from the stop to the
- * alarm; null when there was none within 90 days.
+ * checked at the end of each hour, and right before each push, where it is longest.
  */
 function playMonths(kind: SubscriptionKind, months: number, random: Random) {
   const pushesOf = kind.create(random);
   const silence = createSilence();
   // It stops at a random hour.
-  const hours = months * daysOfMonth * hoursOfDay + random.integer(0, 12 * hoursOfDay);
+  const hours = months * hoursOfMonth + random.integer(0, 12 * 24);
   let falseAlarms = 0;
   let isAlarm = false;
   for (let hour = 0; hour < hours; hour += 1) {
@@ -79,7 +64,7 @@ function playMonths(kind: SubscriptionKind, months: number, random: Random) {
     silence.record(startUs, { pushes, lastAtUs });
   }
   const stopUs = beginUs + hours * hourUs;
-  for (let hour = 1; hour <= detectionDaysMax * hoursOfDay; hour += 1) {
+  for (let hour = 1; hour <= detectionHoursMax; hour += 1) {
     if (silence.isAlarm(stopUs + hour * hourUs)) return { falseAlarms, detectedHours: hour };
   }
   return { falseAlarms, detectedHours: null };

@@ -2,7 +2,7 @@
 import { hourUs } from '../../src/core/terms/time-units.ts';
 import { countedUs, lostPushes } from '../../src/features/subscriptions/silence.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import { noticedAfter } from './false-alarms.ts';
+import { detectionHoursMax, hoursOfMonth, noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Loss of pushes, usual or caused by a failure. */
@@ -12,11 +12,7 @@ interface Loss {
   readonly burst: number;
 }
 
-export interface UsualLoss extends Loss {
-  readonly name: string;
-}
-
-export const usualLosses: readonly UsualLoss[] = [
+export const usualLosses: readonly (Loss & { readonly name: string })[] = [
   { name: '0.1 % at random', share: 0.001, burst: 1 },
   { name: '1 % at random', share: 0.01, burst: 1 },
   { name: '0.1 % in bursts of 10', share: 0.001, burst: 10 },
@@ -24,41 +20,15 @@ export const usualLosses: readonly UsualLoss[] = [
 ];
 
 /** Shares of the pushes lost after a failure. */
-export const fallShares = [0.3, 1] as const;
+const fallShares = [0.3, 1] as const;
 
-/** Figures of one kind of subscription and one usual loss. */
-export interface LossFigures {
-  readonly kind: string;
-  readonly usual: string;
-  readonly months: number;
-  readonly falseAlarms: number;
-  readonly falseAlarmsPerMonth: number;
-  /** False alarms in each subscription's first month, in which the usual loss is learned. */
-  readonly firstMonthAlarms: number;
-  /** Detection delay of each failure, by its share. Null when not detected within 90 days. */
-  readonly falls: readonly { share: number; hoursMedian: number | null; hours95: number | null }[];
-}
-
-/** Simulates `count` subscriptions of a kind, with fixed seeds. */
-export function playLosses(
-  kind: SubscriptionKind,
-  usual: UsualLoss,
-  count: number,
-  months: number,
-): LossFigures {
+/** Simulates `count` subscriptions of a kind, with fixed seeds. Hours are from each failure to its alarm. */
+export function playLosses(kind: SubscriptionKind, usual: Loss, count: number, months: number) {
   const played = Array.from({ length: count }, (_, seed) =>
     playLoss(kind, usual, months, createRandom(seed * 7919 + 1)),
   );
-  const sum = (of: (one: (typeof played)[number]) => number) =>
-    played.reduce((total, one) => total + of(one), 0);
-  const falseAlarms = sum((one) => one.falseAlarms);
   return {
-    kind: kind.name,
-    usual: usual.name,
-    months: count * months,
-    falseAlarms,
-    falseAlarmsPerMonth: falseAlarms / (count * months),
-    firstMonthAlarms: sum((one) => one.firstMonthAlarms),
+    falseAlarms: played.reduce((total, one) => total + one.falseAlarms, 0),
     falls: fallShares.map((share, i) => {
       const hours = played.map(({ detectedHours }) => detectedHours[i] ?? null);
       return { share, hoursMedian: noticedAfter(0.5, hours), hours95: noticedAfter(0.95, hours) };
@@ -66,11 +36,8 @@ export function playLosses(
   };
 }
 
-const hoursOfDay = 24;
-const hoursOfMonth = 30 * hoursOfDay;
-const detectionHoursMax = 90 * hoursOfDay;
 /** Hours that are kept: more than the rule uses. */
-const keptHours = 2 * hoursOfDay;
+const keptHours = 48;
 
 type Hour = Parameters<typeof lostPushes>[0][number];
 
@@ -84,13 +51,10 @@ function playLoss(kind: SubscriptionKind, usual: Loss, months: number, random: R
   const lose = createLoss(usual, random);
   const raisesAlarm = createAlarmCheck(hours);
   let falseAlarms = 0;
-  let firstMonthAlarms = 0;
   const count = months * hoursOfMonth;
   for (let hour = 0; hour < count; hour += 1) {
     const expected = pushesOf(hour);
-    if (!raisesAlarm(hourOf(hour, expected, lose(expected)))) continue;
-    falseAlarms += 1;
-    if (hour < hoursOfMonth) firstMonthAlarms += 1;
+    if (raisesAlarm(hourOf(hour, expected, lose(expected)))) falseAlarms += 1;
   }
   // The later pushes are the same for each failure.
   const rest = Array.from({ length: detectionHoursMax }, (_, i) => pushesOf(count + i));
@@ -102,7 +66,7 @@ function playLoss(kind: SubscriptionKind, usual: Loss, months: number, random: R
     );
     return found < 0 ? null : found + 1 + countedUs / hourUs;
   });
-  return { falseAlarms, firstMonthAlarms, detectedHours };
+  return { falseAlarms, detectedHours };
 }
 
 /** Returns a function that draws how many of the given pushes are lost. */

@@ -11,7 +11,6 @@ import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import type { MonthContext } from './month-context.ts';
-import type { SimulatedMonth } from './month-run.ts';
 
 /** Definition of a subscription while it was registered; µs since 1970. */
 export interface SubscriptionPeriod {
@@ -22,12 +21,23 @@ export interface SubscriptionPeriod {
   toUs: number;
 }
 
-/** Event that a subscription should receive. */
-interface ExpectedEvent {
+/** Facts about the month that the sandbox does not record. */
+export interface KnownMonth {
+  periods: readonly SubscriptionPeriod[];
+  /** The ids that a subscription has had at the catalogue. */
+  idsOf(subscription: string): ReadonlySet<string>;
+}
+
+interface Event {
   subscription: string;
   event: SubscriptionEvent;
   productId: string;
+  /** PublicationDate, ModificationDate or DeletionDate of the record. */
   dateUs: number;
+}
+
+/** Event that a subscription should receive. */
+interface ExpectedEvent extends Event {
   /** True when a push of it was accepted at least once. */
   received: boolean;
   /** True when query results show it at the end. */
@@ -39,79 +49,50 @@ interface ExpectedEvent {
   hiddenBy: 'modified' | 'deleted' | null;
 }
 
-/** Returns the key of an event: a product is created and deleted once, and modified at a date. */
-export function eventKey(one: Omit<ExpectedEvent, keyof Outcome>): string {
-  const { subscription, event, productId, dateUs } = one;
-  return `${subscription} ${event} ${productId.toLowerCase()} ${event === 'modified' ? dateUs : ''}`;
-}
-
-type Outcome = Pick<
-  ExpectedEvent,
-  'received' | 'shown' | 'shownFromMs' | 'hiddenFromMs' | 'hiddenBy'
->;
-
-/** Returns the key of the hour of its date, for a subscription and an event type. */
-function hourKey(one: Pick<ExpectedEvent, 'subscription' | 'event' | 'dateUs'>): string {
-  const { subscription, event, dateUs } = one;
-  return `${subscription} ${event} ${Math.floor(dateUs / hourUs) * hourUs}`;
-}
-
-/** Returns all expected events; `idsOf` returns the ids that a subscription has had at the catalogue. */
-function expectedEvents(
-  sandbox: Pick<Sandbox, 'events'>,
-  periods: readonly SubscriptionPeriod[],
-  idsOf: (subscription: string) => ReadonlySet<string>,
-): ExpectedEvent[] {
-  const changes = changesOf(sandbox);
-  return periods.flatMap(({ subscription, events, filter, fromUs, toUs }) => {
-    const ids = idsOf(subscription);
-    return [...sandbox.events({ events, filter })].flatMap((one) => {
-      const { event, productId, dateUs, subscriptions, shown, shownFrom, sequence } = one;
-      if (dateUs === null || dateUs < fromUs || dateUs >= toUs) return [];
-      const hides = (change: Change) =>
-        change.sequence > sequence && (change.event === 'deleted' || event === 'modified');
-      const hiding = event === 'deleted' ? undefined : changes.get(productId)?.find(hides);
-      const outcome = {
-        received: subscriptions.some((own) => ids.has(own.subscriptionId) && own.received),
-        shown,
-        shownFromMs: Date.parse(shownFrom),
-        hiddenFromMs: hiding?.atMs ?? Number.POSITIVE_INFINITY,
-        hiddenBy: hiding?.event ?? null,
-      };
-      return [{ subscription, event, productId, dateUs, ...outcome }];
-    });
-  });
-}
-
-interface Change {
-  sequence: number;
-  event: 'modified' | 'deleted';
-  atMs: number;
-}
-
-/** Returns the changes of products after their publication, oldest first. */
-function changesOf(sandbox: Pick<Sandbox, 'events'>): Map<string, Change[]> {
-  const changes = new Map<string, Change[]>();
-  for (const { event, productId, sequence, at } of sandbox.events()) {
-    if (event === 'created') continue;
-    const known = changes.get(productId) ?? [];
-    known.push({ sequence, event, atMs: Date.parse(at) });
-    changes.set(productId, known);
-  }
-  return changes;
-}
-
 /** Entry of the notification log. */
-interface LoggedEvent {
+interface LoggedEvent extends Event {
   position: number;
-  subscription: string;
-  event: SubscriptionEvent;
-  productId: string;
-  /** PublicationDate, ModificationDate or DeletionDate of the record. */
-  dateUs: number;
   source: NotificationSource;
   /** Time when it was first pushed or pulled; null if it was only fetched. */
   pushedAtUs: number | null;
+}
+
+/** Returns the key of an event: a product is created and deleted once, and modified at a date. */
+export function eventKey({ subscription, event, productId, dateUs }: Event): string {
+  return `${subscription} ${event} ${productId.toLowerCase()} ${event === 'modified' ? dateUs : ''}`;
+}
+
+/** Returns the key of the hour of its date, for a subscription and an event type. */
+function hourKey({ subscription, event, dateUs }: Omit<Event, 'productId'>): string {
+  return `${subscription} ${event} ${Math.floor(dateUs / hourUs) * hourUs}`;
+}
+
+function expectedEvents(
+  sandbox: Pick<Sandbox, 'events'>,
+  { periods, idsOf }: KnownMonth,
+): ExpectedEvent[] {
+  const all = [...sandbox.events()].filter(({ event }) => event !== 'created');
+  const changes = Map.groupBy(all, ({ productId }) => productId);
+  return periods.flatMap(({ subscription, events, filter, fromUs, toUs }) => {
+    const ids = idsOf(subscription);
+    return [...sandbox.events({ events, filter })].flatMap((one): ExpectedEvent[] => {
+      const { event, productId, dateUs, subscriptions, shown, shownFrom, sequence } = one;
+      if (dateUs === null || dateUs < fromUs || dateUs >= toUs) return [];
+      const hiding = changes.get(productId)?.find((change) => {
+        if (event === 'deleted' || change.sequence <= sequence) return false;
+        return change.event === 'deleted' || event === 'modified';
+      });
+      return [
+        {
+          ...{ subscription, event, productId, dateUs, shown },
+          received: subscriptions.some((own) => ids.has(own.subscriptionId) && own.received),
+          shownFromMs: Date.parse(shownFrom),
+          hiddenFromMs: hiding === undefined ? Infinity : Date.parse(hiding.at),
+          hiddenBy: hiding === undefined ? null : (hiding.event as 'modified' | 'deleted'),
+        },
+      ];
+    });
+  });
 }
 
 interface Row extends Omit<LoggedEvent, 'dateUs'> {
@@ -162,43 +143,23 @@ function toLogged(
 const settlingMs = 30 * 60_000;
 const secondComparisonMs = 24 * 3_600_000;
 
-/** Numbers of expected events; each is counted once as pushed, late, recovered, superseded or deleted. */
-export interface MonthCounts {
-  expected: number;
-  /** Pushed in time. */
-  pushed: number;
-  /** Pushed more than half an hour after the event, or after its recovery. */
-  late: number;
-  /** Fetched by a comparison, without a push. */
-  recovered: number;
-  /** Lost: replaced by a later change before a comparison. */
-  superseded: number;
-  deleted: number;
-}
+/**
+ * Numbers of expected events. Each is counted once: pushed in time; late, half an hour after the event or after its
+ * recovery; recovered without a push; or lost, because a modification or deletion came before a comparison.
+ */
+const noCounts = { expected: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
+type MonthCounts = typeof noCounts;
 
-interface MonthResult {
-  /** By subscription and event, such as `acquisitions created`. */
-  counts: Record<string, MonthCounts>;
-  /** Differences between the log and the expected events. */
-  faults: string[];
-}
-
-/** Compares the log of a simulated month with the expected events. */
+/**
+ * Compares the log of a simulated month with the expected events. Returns the counts by subscription and event, such as
+ * `acquisitions created`, and the differences. `rounds` are the times of complete comparisons, oldest first.
+ */
 export function resultOf(
   { sandbox, dataDir, rounds }: Pick<MonthContext, 'sandbox' | 'dataDir' | 'rounds'>,
-  { periods, idsOf }: Pick<SimulatedMonth, 'periods' | 'idsOf'>,
+  month: KnownMonth,
 ) {
-  const expected = expectedEvents(sandbox, periods, idsOf);
+  const expected = expectedEvents(sandbox, month);
   const logged = readLog(dataDir);
-  return { expected, logged, ...compareMonth(expected, logged, rounds) };
-}
-
-/** `rounds` are the times of complete comparisons, oldest first; ms since 1970. */
-function compareMonth(
-  expected: readonly ExpectedEvent[],
-  logged: readonly LoggedEvent[],
-  rounds: readonly number[],
-): MonthResult {
   const faults: string[] = [];
   const counts: Record<string, MonthCounts> = {};
   const entries = Map.groupBy(logged, eventKey);
@@ -208,17 +169,16 @@ function compareMonth(
     if (known.has(key)) faults.push(`expected twice: ${key}`);
     known.add(key);
     const kind = `${one.subscription} ${one.event}`;
-    counts[kind] ??= { expected: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
+    counts[kind] ??= { ...noCounts };
     counts[kind].expected += 1;
-    const found = entries.get(key) ?? [];
-    if (found.length > 1) faults.push(`${found.length} entries: ${key}`);
-    const outcome = outcomeOf(one, found[0]);
-    counts[kind][outcome] += 1;
-    const fault = faultOf(one, found[0], rounds);
+    const [entry, ...others] = entries.get(key) ?? [];
+    if (others.length > 0) faults.push(`repeated: ${key}`);
+    counts[kind][outcomeOf(one, entry)] += 1;
+    const fault = faultOf(one, entry, rounds);
     if (fault !== null) faults.push(`${fault}: ${key}`);
   }
   for (const key of entries.keys()) if (!known.has(key)) faults.push(`not expected: ${key}`);
-  return { counts, faults };
+  return { expected, logged, counts, faults };
 }
 
 /** Returns the outcome of an event, by its entry in the log. */
@@ -238,13 +198,11 @@ function faultOf(
   if (entry === undefined) {
     if (one.received) return 'received but not in the log';
     if (one.shown) return 'shown but not in the log';
-    return wasShownAtComparison(one, rounds)
-      ? 'shown during a comparison but not in the log'
-      : null;
+    const isMissed = wasShownAtComparison(one, rounds);
+    return isMissed ? 'shown during a comparison but not in the log' : null;
   }
   if (entry.dateUs !== one.dateUs) return `dated ${entry.dateUs} in the log`;
-  if (one.received !== (entry.pushedAtUs !== null)) return 'wrong source in the log';
-  return null;
+  return one.received === (entry.pushedAtUs !== null) ? null : 'wrong source in the log';
 }
 
 /** Returns true when query results showed it at one of the two due comparisons of its hour. */
@@ -260,8 +218,8 @@ function wasShownAtComparison(
 }
 
 /** Sums the counts of all subscriptions and events. */
-export function totalOf(counts: MonthResult['counts']): MonthCounts {
-  const total = { expected: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
+export function totalOf(counts: Readonly<Record<string, MonthCounts>>): MonthCounts {
+  const total = { ...noCounts };
   for (const one of Object.values(counts)) {
     for (const name of Object.keys(total) as (keyof MonthCounts)[]) total[name] += one[name];
   }
@@ -279,29 +237,28 @@ export function coverageFaults(
   { fromUs, toUs }: { fromUs: number; toUs: number },
 ): string[] {
   const entries = new Map(logged.map((entry) => [eventKey(entry), entry]));
-  const counts = new Map<string, { pushed: number; late: number; recovered: number }>();
+  const hours = new Map<string, { pushed: number; late: number; recovered: number }>();
   for (const one of expected) {
     if (!one.shown || one.dateUs < fromUs || one.dateUs >= toUs) continue;
     const outcome = outcomeOf(one, entries.get(eventKey(one)));
     if (outcome === 'superseded' || outcome === 'deleted') continue;
-    const key = hourKey(one);
-    const hour = counts.get(key) ?? { pushed: 0, late: 0, recovered: 0 };
-    hour[outcome] += 1;
-    counts.set(key, hour);
+    const hour = hours.get(hourKey(one)) ?? { pushed: 0, late: 0, recovered: 0 };
+    hours.set(hourKey(one), { ...hour, [outcome]: hour[outcome] + 1 });
   }
   const faults: string[] = [];
   for (const { subscription, event, hourUs: at, pushed, late, recovered, missing } of coverage) {
     if (at < fromUs || at + hourUs > toUs) continue;
     const key = hourKey({ subscription, event, dateUs: at });
-    const expectedCounts = {
-      ...(counts.get(key) ?? { pushed: 0, late: 0, recovered: 0 }),
+    const should = JSON.stringify({
+      pushed: 0,
+      late: 0,
+      recovered: 0,
+      ...hours.get(key),
       missing: 0,
-    };
-    counts.delete(key);
-    const [is, should] = [{ pushed, late, recovered, missing }, expectedCounts].map((one) =>
-      JSON.stringify(one, ['pushed', 'late', 'recovered', 'missing']),
-    );
+    });
+    const is = JSON.stringify({ pushed, late, recovered, missing });
+    hours.delete(key);
     if (is !== should) faults.push(`${key}: ${is} instead of ${should}`);
   }
-  return [...faults, ...[...counts.keys()].map((key) => `not compared: ${key}`)];
+  return [...faults, ...[...hours.keys()].map((key) => `not compared: ${key}`)];
 }

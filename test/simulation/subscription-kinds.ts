@@ -2,11 +2,10 @@
 import type { Random } from '../../src/sandbox/clock.ts';
 
 /** Returns the pushes of an hour, counted from the simulation's beginning. Called in ascending order. */
-export type PushesOfHour = (hour: number) => number;
+type PushesOfHour = (hour: number) => number;
 
 export interface SubscriptionKind {
   readonly name: string;
-  readonly about: string;
   /** Creates a subscription of the kind, with random passes of its own. */
   readonly create: (random: Random) => PushesOfHour;
 }
@@ -15,8 +14,8 @@ const hoursOfDay = 24;
 
 export const subscriptionKinds: readonly SubscriptionKind[] = [
   {
+    // 32,000 a day: a steady part, and 40 datatakes a day of 150 to 600 products each.
     name: 'everything',
-    about: '32,000 a day: a steady part, and 40 datatakes a day of 150 to 600 products each',
     create: (random) => () => {
       const datatakes = poisson(40 / hoursOfDay, random);
       let pushes = poisson(17_000 / hoursOfDay, random);
@@ -24,67 +23,50 @@ export const subscriptionKinds: readonly SubscriptionKind[] = [
       return pushes;
     },
   },
+  // Some hundred a day in two or three passes, each on fixed days of a cycle of 5, 10 or 12 days.
+  { name: 'country', create: country },
   {
-    name: 'country',
-    about:
-      'some hundred a day in two or three passes, each on fixed days of a cycle of 5, 10 or 12 days',
-    create: country,
-  },
-  {
+    // One to three a day, at fixed passes on fixed days of a cycle of 10 or 12 days.
     name: 'small area',
-    about: 'one to three a day, at fixed passes on fixed days of a cycle of 10 or 12 days',
     create: (random) =>
       passes(random, {
-        passes: random.integer(3, 5),
-        cycleDays: random.pick([10, 12]),
-        dayShare: 0.5,
-        dropShare: 0.1,
-        lateHours: 3,
-        pushes: () => 1,
+        ...{ passes: random.integer(3, 5), cycleDays: random.pick([10, 12]), dayShare: 0.5 },
+        ...{ dropShare: 0.1, lateHours: 3, pushes: () => 1 },
       }),
   },
   {
+    // One in 5 to 12 days by the repeat cycle, one in ten of which is not acquired.
     name: 'every few days',
-    about: 'one in 5 to 12 days by the repeat cycle, one in ten of which is not acquired',
     create: (random) =>
       passes(random, {
-        passes: 1,
-        cycleDays: random.integer(5, 12),
-        dayShare: 0,
-        dropShare: 0.1,
-        lateHours: 6,
-        pushes: () => 1,
+        ...{ passes: 1, cycleDays: random.integer(5, 12), dayShare: 0 },
+        ...{ dropShare: 0.1, lateHours: 6, pushes: () => 1 },
       }),
   },
   {
+    // One in three days on average, at any time: few acquisitions are free of clouds.
     name: 'by chance',
-    about: 'one in three days on average, at any time: few acquisitions are free of clouds',
     create: (random) => () => poisson(1 / (3 * hoursOfDay), random),
   },
   {
+    // About 20 an hour from 7 to 19 o'clock, uneven, and almost nothing at night.
     name: 'by day',
-    about: "about 20 an hour from 7 to 19 o'clock, uneven, and almost nothing at night",
     create: (random) => (hour) => {
       const isDay = hour % hoursOfDay >= 7 && hour % hoursOfDay < 19;
       return poisson((isDay ? 20 : 0.05) * exponential(random), random);
     },
   },
   {
+    // Like country, but once in 45 days the catalogue sends nothing for 6 to 24 hours, then everything.
     name: 'with standstills',
-    about:
-      'like country, but once in 45 days the catalogue sends nothing for 6 to 24 hours, then everything',
     create: (random) => withStandstills(random, country(random)),
   },
 ];
 
 function country(random: Random): PushesOfHour {
   return passes(random, {
-    passes: random.integer(4, 6),
-    cycleDays: random.pick([5, 10, 12]),
-    dayShare: 0.5,
-    dropShare: 0.05,
-    lateHours: 1.5,
-    pushes: () => random.integer(40, 180),
+    ...{ passes: random.integer(4, 6), cycleDays: random.pick([5, 10, 12]), dayShare: 0.5 },
+    ...{ dropShare: 0.05, lateHours: 1.5, pushes: () => random.integer(40, 180) },
   });
 }
 
@@ -114,13 +96,10 @@ function passes(random: Random, options: Passes): PushesOfHour {
   });
   const waiting = new Map<number, number>();
   return (hour) => {
-    if (hour % hoursOfDay === 0) {
-      const day = hour / hoursOfDay;
-      for (const pass of all) {
-        if (!pass.days[day % cycleDays] || random.chance(dropShare)) continue;
-        const at = Math.floor(hour + pass.hour + random.next() * lateHours);
-        waiting.set(at, (waiting.get(at) ?? 0) + options.pushes());
-      }
+    for (const pass of hour % hoursOfDay === 0 ? all : []) {
+      if (!pass.days[(hour / hoursOfDay) % cycleDays] || random.chance(dropShare)) continue;
+      const at = Math.floor(hour + pass.hour + random.next() * lateHours);
+      waiting.set(at, (waiting.get(at) ?? 0) + options.pushes());
     }
     const pushes = waiting.get(hour) ?? 0;
     waiting.delete(hour);
@@ -129,15 +108,13 @@ function passes(random: Random, options: Passes): PushesOfHour {
 }
 
 function withStandstills(random: Random, pushesOf: PushesOfHour): PushesOfHour {
-  let endsAt = 0;
-  let delayed = 0;
+  let [endsAt, delayed] = [0, 0];
   return (hour) => {
     delayed += pushesOf(hour);
-    if (hour >= endsAt && random.chance(1 / (45 * hoursOfDay)))
-      endsAt = hour + random.integer(6, 24);
-    if (hour < endsAt) return 0;
-    const pushes = delayed;
-    delayed = 0;
+    const begins = hour >= endsAt && random.chance(1 / (45 * hoursOfDay));
+    if (begins) endsAt = hour + random.integer(6, 24);
+    const pushes = hour < endsAt ? 0 : delayed;
+    delayed -= pushes;
     return pushes;
   };
 }

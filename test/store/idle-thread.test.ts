@@ -58,57 +58,52 @@ it('a thread does not end during a call', async () => {
   expect(thread.isRunning).toBe(false);
 });
 
-it('a read is repeated only after a commit of any program', async () => {
-  const { store, dataDir } = await openSqliteStore();
-  let calls = 0;
+/** Reads that are remembered, and the number of calls that reached the thread. */
+function openRemembering(dataDir: string, syncedMs?: number) {
   const thread = openThread(dataDir);
+  const counts = { calls: 0 };
   const counted = {
     call: (...call: Parameters<StoreThread['call']>) => {
-      calls += 1;
+      counts.calls += 1;
       return thread.call(...call);
     },
   };
-  const { log } = remote<Reads>(
-    rememberingReads(counted, dataDir, new Set(['log.lastPosition', 'log.cursor']), 100),
-  );
+  const names = new Set(['log.lastPosition', 'log.cursor']);
+  const { log } = remote<Reads>(rememberingReads(counted, dataDir, names, syncedMs));
+  return { counts, log };
+}
+
+it('a read is repeated only after a commit of any program', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  const { log, counts } = openRemembering(dataDir, 100);
   const readTwice = async () => {
-    calls = 0;
+    counts.calls = 0;
     const first = await log.lastPosition();
     return [first, await log.lastPosition(), await log.cursor('one'), await log.cursor('two')];
   };
   const rest = () =>
     vi.waitFor(async () => {
       await readTwice();
-      expect(calls).toBe(0);
+      expect(counts.calls).toBe(0);
     });
   await rest();
   await store.accept(delivery(notification(1)));
   expect(await readTwice()).toEqual([1, 1, null, null]);
-  expect(calls).toBeGreaterThan(0);
+  expect(counts.calls).toBeGreaterThan(0);
   await rest();
   // Another connection stands for another program.
-  const other = openFile(dataDir);
-  other.exec("INSERT INTO reader_cursor VALUES ('two', 7, 0)");
+  openFile(dataDir).exec("INSERT INTO reader_cursor VALUES ('two', 7, 0)");
   expect(await readTwice()).toEqual([1, 1, null, 7]);
-  other.close();
 });
 
 it('a read is repeated soon after a write, whose sync may not have ended', async () => {
   const { store, dataDir } = await openSqliteStore();
-  const thread = openThread(dataDir);
-  let calls = 0;
-  const counted = {
-    call: (...call: Parameters<StoreThread['call']>) => {
-      calls += 1;
-      return thread.call(...call);
-    },
-  };
-  const { log } = remote<Reads>(rememberingReads(counted, dataDir, new Set(['log.lastPosition'])));
+  const { log, counts } = openRemembering(dataDir);
   await store.accept(delivery(notification(1)));
   const written = performance.now();
   while (performance.now() - written < 500) {
-    const before = calls;
+    const before = counts.calls;
     expect(await log.lastPosition()).toBe(1);
-    expect(calls).toBe(before + 1);
+    expect(counts.calls).toBe(before + 1);
   }
 });

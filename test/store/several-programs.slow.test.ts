@@ -5,10 +5,10 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { finding, settle } from '../features/alerts/alert-findings.ts';
-import { atUs, dead, dueProducts, queued, replayOf } from '../features/sinks/sink-items.ts';
-import { doneWith, hourUs, productJob } from '../features/summary/summary-jobs.ts';
+import { atUs, dueProducts, replayOf } from '../features/sinks/sink-items.ts';
+import { doneWith, productJob } from '../features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { missing, atUs as recoveredUs, subscription } from './catalogue-events.ts';
+import { missing, subscription } from './catalogue-events.ts';
 import { openFile, openReader, openSqliteStore, openTwo } from './sqlite-store.ts';
 
 const gap = {
@@ -85,52 +85,9 @@ describe('changes that arrive with notifications', () => {
     expect(await alerts.alerts({ all: true, limit: 9 })).toEqual([]);
     expect(await summaries.waiting()).toMatchObject({ waiting: 1 });
   });
-
-  it('of every kind do not block notifications', async () => {
-    const { store } = await openSqliteStore();
-    const mark = { subscription, username: 'catalogue' };
-    const outcomes = await Promise.all(
-      numbers(100).map(async (n) => {
-        const receipt = store.accept(delivery(notification(n)));
-        const [item] = await queued(store, [`p-${n}`], { sink: `sink-${n}` });
-        if (item !== undefined)
-          await store.sinks.settle([{ id: item.id, outcome: 'acknowledged' }]);
-        await store.summaries.enqueue({ jobs: [productJob(n)], waitingMax: 100, atUs });
-        await store.summaries.beginRequest({ atUs, tokens: 1 });
-        await store.administration.commit({ openGap: { ...gap, subscription: `alps-${n}` } });
-        await store.administration.markDeliveries([{ ...mark, lastAtUs: n }]);
-        return (await receipt).outcome;
-      }),
-    );
-    expect(outcomes).toEqual(outcomes.map(() => 'stored'));
-    expect(await store.counts()).toMatchObject({ notifications: 100 });
-    expect(await store.cursor('sink:sink-99')).toBe(1);
-    expect(await store.summaries.waiting()).toMatchObject({ waiting: 100 });
-    expect(await store.summaries.spending(atUs)).toMatchObject({ requests: 100 });
-    expect(await store.administration.gaps()).toHaveLength(100);
-    expect(await store.administration.deliveryMarks()).toMatchObject([{ lastAtUs: 99 }]);
-  });
 });
 
 describe('two programs that do the same at once', () => {
-  it('open one gap', async () => {
-    const { both } = await openTwo();
-    const opened = numbers(20).flatMap((fromUs) =>
-      both.map((one) => one.administration.commit({ openGap: { ...gap, fromUs } })),
-    );
-    await Promise.all(opened);
-    expect(await both[0].administration.gaps()).toHaveLength(1);
-  });
-
-  it('raise an alert once', async () => {
-    const { both } = await openTwo();
-    const changes = await Promise.all(
-      [...both, ...both].map((one) => settle(one.alerts, [finding()])),
-    );
-    expect(changes.flatMap(({ raised }) => raised)).toHaveLength(1);
-    expect(await both[1].alerts.unsentDeliveries(atUs)).toHaveLength(2);
-  });
-
   it('recover each event once, and get the same run', async () => {
     const { both } = await openTwo();
     const events = numbers(50).map((i) => missing(i));
@@ -182,55 +139,5 @@ describe('a reader', () => {
     expect(await reader.cursor('summaries')).toBe(5);
     const texts = new Map([['product-1', result.text]]);
     expect(await reader.summaries.textsOf(['product-1'])).toEqual(texts);
-  });
-
-  it('answers every query without a writer, and while another program holds the lock', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.administration.commit({ openGap: gap });
-    await settle(store.alerts, [finding()]);
-    await store.completeness.recordUptime({ fromUs: 1, toUs: 2 });
-    const recover = { events: [missing(1)], knownUpTo: 0, atUs: recoveredUs };
-    await store.completeness.recover(recover);
-    await store.accept(delivery(notification(2), { receivedAtUs: recoveredUs }));
-    const [, second] = await queued(store, ['a', 'b']);
-    if (second === undefined) throw new Error('not queued');
-    await store.sinks.settle([dead(second)]);
-    await store.sinks.addReplay(replayOf(9));
-    const jobs = [productJob(1), productJob(2)];
-    await store.summaries.enqueue({ jobs, waitingMax: 9, atUs });
-    await store.close();
-    const { administration, alerts, completeness, sinks, summaries } = openReader(dataDir);
-    const tables = [
-      ...['gap', 'alert', 'alert_delivery', 'uptime', 'notification'],
-      ...['sink_item', 'sink_replay', 'summary'],
-    ];
-    const removal = tables.map((table) => `DELETE FROM ${table}`).join('; ');
-    openFile(dataDir).exec(`BEGIN IMMEDIATE; ${removal}`);
-    expect(await administration.gaps()).toMatchObject([gap]);
-    expect(await administration.registrations()).toEqual([]);
-    expect(await administration.history({ limit: 1 })).toEqual([]);
-    expect(await administration.deliveryMarks()).toEqual([]);
-    expect(await alerts.alerts({ all: false, limit: 9 })).toHaveLength(1);
-    expect(await alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
-    expect(await alerts.dueDeliveries({ nowUs: atUs, limit: 9 })).toHaveLength(2);
-    expect(await alerts.unsentDeliveries(atUs)).toHaveLength(2);
-    const window = { sinceUs: recoveredUs, untilUs: recoveredUs + hourUs };
-    expect(await completeness.uptimes(0)).toHaveLength(1);
-    const productIds = ['product-1'];
-    expect(await completeness.recoveredEvents({ subscription, productIds })).toHaveLength(1);
-    expect(await completeness.arrivals(window)).toHaveLength(1);
-    expect(await completeness.coverage(window)).toEqual([]);
-    expect(await completeness.definitions()).toEqual([]);
-    expect(await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 })).toHaveLength(1);
-    expect(await sinks.nextDueAtUs('act')).toBe(atUs);
-    expect(await collect(sinks.items({ state: 'dead' }))).toHaveLength(1);
-    expect(await sinks.counts()).toMatchObject([{ waiting: 1, dead: 1 }]);
-    expect(await sinks.replays({ all: false })).toHaveLength(1);
-    expect(await summaries.waiting()).toEqual({ waiting: 2, dueAtUs: atUs });
-    const due = { nowUs: atUs, digestsUntilUs: atUs, limit: 9 };
-    expect(await summaries.due(due)).toHaveLength(2);
-    expect(await summaries.spending(atUs)).toMatchObject({ requests: 0 });
-    expect(await summaries.refusedAnswer()).toBeNull();
-    expect(await collect(summaries.find({ limit: 1 }))).toHaveLength(1);
   });
 });

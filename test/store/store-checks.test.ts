@@ -11,10 +11,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { createStoreChecks, type StoreCheckOptions } from '../../src/store/store-checks.ts';
-import { delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
-import { openSqliteStore } from './sqlite-store.ts';
 
 function checksOf(dataDir: string, options: Partial<StoreCheckOptions> = {}) {
   return createStoreChecks({
@@ -25,13 +23,6 @@ function checksOf(dataDir: string, options: Partial<StoreCheckOptions> = {}) {
 }
 
 describe('the data directory', () => {
-  it('passes when it is writable', async () => {
-    const dataDir = temporaryDirectory();
-    expect(await checksOf(dataDir).directory()).toMatchObject([
-      { check: 'data directory', level: 'ok', text: `${dataDir} is writable.` },
-    ]);
-  });
-
   it('passes when it can be created, and is not created by the check', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
     const [finding] = await checksOf(dataDir).directory();
@@ -68,14 +59,6 @@ describe('the database', () => {
     const dataDir = temporaryDirectory();
     expect(await checksOf(dataDir).database()).toMatchObject([{ level: 'unknown' }]);
     expect(readdirSync(dataDir)).toEqual([]);
-  });
-
-  it('passes while a receiver writes to it', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.accept(delivery(notification(1)));
-    expect(await checksOf(dataDir).database()).toMatchObject([{ level: 'ok' }]);
-    await store.accept(delivery(notification(2)));
-    expect(await store.counts()).toMatchObject({ notifications: 2 });
   });
 
   it('fails with reason and nextStep when it is not a database', async () => {

@@ -1,6 +1,6 @@
 /** Prevents unseen changes of dependencies, and code that runs before it is called. */
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lockedPackages } from '../../scripts/lock-file.js';
 
@@ -44,12 +44,6 @@ describe('dependencies', () => {
     expect(bytes).toBeLessThan(72e6);
   });
 
-  it('of the sandbox alone are not loaded by a receiver', () => {
-    const loaded = packagesLoadedBy('receiver/serve.ts', 'receiver/background.ts', 'index.ts');
-    expect([...loaded]).toEqual(expect.arrayContaining(['hono', 'better-sqlite3', 'zod']));
-    expect([...loaded].filter((name) => ['mgrs', 'pure-rand'].includes(name))).toEqual([]);
-  });
-
   it('are all used', () => {
     const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
     const source = files
@@ -70,26 +64,4 @@ function bytesIn(folder: string): number {
       const stats = lstatSync(path);
       return sum + (stats.isDirectory() ? bytesIn(path) : stats.size);
     }, 0);
-}
-
-/**
- * Follows all imports of source files, including dynamic ones, except commands that run next to the
- * receiver.
- */
-function packagesLoadedBy(...entries: string[]): Set<string> {
-  const [seen, packages] = [new Set<string>(), new Set<string>()];
-  const visit = (file: string) => {
-    if (seen.has(file) || file.endsWith('command.ts')) return;
-    seen.add(file);
-    for (const [, name = ''] of textOf(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)) {
-      if (name.startsWith('.')) visit(join(dirname(file), name));
-      else packages.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
-    }
-    // Threads are named by their file.
-    for (const [, name = ''] of textOf(file).matchAll(/moduleFile\('([^']+)'/g)) {
-      visit(join(dirname(file), `${name}.ts`));
-    }
-  };
-  for (const entry of entries) visit(join('src', entry));
-  return packages;
 }

@@ -1,11 +1,13 @@
 /** The probe of an endpoint: each failure has a code, a reason and advice, and shows no credentials. */
 import { createServer as createHttpServer } from 'node:http';
+import type { ServerOptions } from 'node:https';
 import { createServer as createTlsServer } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
 import {
   createCertificateAuthority,
   createSelfSigned,
+  type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { createChain } from './certificate-chain.ts';
@@ -26,64 +28,64 @@ function probe(port: number, trusted: string[] = [], timeoutMs = 5_000) {
   return ask(`https://localhost:${port}/notifications`, pair);
 }
 
-describe('an endpoint without a fault', () => {
-  it('gets one request with the credentials, and none after a redirect', async () => {
-    const { ca, certificate } = await createTrust();
-    const seen: (string | undefined)[] = [];
-    const port = await startEndpoint(certificate, (request, response) => {
-      seen.push(`${request.method} ${request.headers.host} ${request.url}`);
-      receiver(request, response);
-    });
-    const ask = createEndpointProbe({ extraCaPems: [ca] });
-    for (const host of ['localhost', '127.0.0.1']) {
-      const report = await ask(`https://${host}:${port}/notifications?a=1`, pair);
-      expect(report).toMatchObject({ fault: null, status: 200, tls: { protocol: 'TLSv1.3' } });
-      expect(report.tls?.certificate.validToDate.getTime()).toBeGreaterThan(Date.now());
-    }
-    expect(await ask(`https://localhost:${port}/`, null)).toMatchObject({ status: 401 });
-    expect(seen).toEqual([
-      `GET localhost:${port} /notifications?a=1`,
-      `GET 127.0.0.1:${port} /notifications?a=1`,
-      `GET localhost:${port} /`,
-    ]);
+it('an endpoint without a fault gets one request with the credentials, and none after a redirect', async () => {
+  const { ca, certificate } = await createTrust();
+  const seen: (string | undefined)[] = [];
+  const port = await startEndpoint(certificate, (request, response) => {
+    seen.push(`${request.method} ${request.headers.host} ${request.url}`);
+    receiver(request, response);
   });
+  const ask = createEndpointProbe({ extraCaPems: [ca] });
+  for (const host of ['localhost', '127.0.0.1']) {
+    const report = await ask(`https://${host}:${port}/notifications?a=1`, pair);
+    expect(report).toMatchObject({ fault: null, status: 200, tls: { protocol: 'TLSv1.3' } });
+    expect(report.tls?.certificate.validToDate.getTime()).toBeGreaterThan(Date.now());
+  }
+  expect(await ask(`https://localhost:${port}/`, null)).toMatchObject({ status: 401 });
+  expect(seen).toEqual([
+    `GET localhost:${port} /notifications?a=1`,
+    `GET 127.0.0.1:${port} /notifications?a=1`,
+    `GET localhost:${port} /`,
+  ]);
+});
 
-  it('may serve a chain, and may send an endless answer', async () => {
-    const { rootPem, middlePem, leafPem, keyPem } = await createChain();
-    const endless = await startEndpoint(
-      { certificatePem: `${leafPem}\n${middlePem}`, keyPem },
-      (_request, response) => void response.write(Buffer.alloc(65_536)),
-    );
-    expect(await probe(endless, [rootPem])).toMatchObject({ fault: null, status: 200 });
-  });
+it('an endpoint without a fault may serve a chain, and may send an endless answer', async () => {
+  const { rootPem, middlePem, leafPem, keyPem } = await createChain();
+  const endless = await startEndpoint(
+    { certificatePem: `${leafPem}\n${middlePem}`, keyPem },
+    (_request, response) => void response.write(Buffer.alloc(65_536)),
+  );
+  expect(await probe(endless, [rootPem])).toMatchObject({ fault: null, status: 200 });
 });
 
 describe('a refused certificate', () => {
-  const trusted = async (now: () => number, notAfterMs?: number) => {
+  const issuedAt = async (now: () => number, notAfterMs?: number) => {
     const authority = await createCertificateAuthority({ now });
-    const issued = await authority.issue({
-      hosts: ['localhost'],
-      ...(notAfterMs && { notAfterMs }),
-    });
-    return probe(await startEndpoint(issued), [authority.certificatePem]);
+    const ended = notAfterMs === undefined ? {} : { notAfterMs };
+    const issued = await authority.issue({ hosts: ['localhost'], ...ended });
+    return { served: issued, trusted: [authority.certificatePem] };
+  };
+  const trust = async (hosts?: string[]) => {
+    const { ca, certificate } = await createTrust(hosts);
+    return { served: certificate, trusted: [ca] };
   };
 
-  it.each([
+  it.each<[string, string, () => Promise<{ served: KeyedCertificate; trusted: string[] }>]>([
     [
       'self-signed',
       'certificate-untrusted',
       async () => {
-        const own = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
-        return probe(await startEndpoint(own), [own.certificatePem]);
+        const served = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
+        return { served, trusted: [served.certificatePem] };
       },
     ],
     [
       'of an unknown authority',
       'certificate-untrusted',
       async () => {
-        const { ca, certificate } = await createTrust();
-        const certificatePem = `${certificate.certificatePem}\n${ca}`;
-        return probe(await startEndpoint({ ...certificate, certificatePem }));
+        const { served, trusted } = await trust();
+        const certificatePem = `${served.certificatePem}\n${trusted}`;
+        return { served: { ...served, certificatePem }, trusted: [] };
       },
     ],
     [
@@ -91,42 +93,31 @@ describe('a refused certificate', () => {
       'certificate-chain',
       async () => {
         const { rootPem, leafPem, keyPem } = await createChain();
-        return probe(await startEndpoint({ certificatePem: leafPem, keyPem }), [rootPem]);
+        return { served: { certificatePem: leafPem, keyPem }, trusted: [rootPem] };
       },
     ],
-    [
-      'for another name',
-      'certificate-name',
-      async () => {
-        const { ca, certificate } = await createTrust(['elsewhere.example']);
-        return probe(await startEndpoint(certificate), [ca]);
-      },
-    ],
+    ['for another name', 'certificate-name', () => trust(['elsewhere.example'])],
     [
       'that has expired',
       'certificate-expired',
-      () => trusted(() => Date.now() - 10 * dayMs, Date.now() - 2 * dayMs),
+      () => issuedAt(() => Date.now() - 10 * dayMs, Date.now() - 2 * dayMs),
     ],
-    ['that is not valid yet', 'certificate-expired', () => trusted(() => Date.now() + 5 * dayMs)],
-  ])('%s is reported', async (_title, code, ask) => {
+    ['not valid yet', 'certificate-expired', () => issuedAt(() => Date.now() + 5 * dayMs)],
+  ])('%s is reported, and receives no credentials', async (_title, code, create) => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
-    const { fault, status, tls } = await ask().finally(() => {
+    onTestFinished(() => {
       delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     });
+    const { served, trusted } = await create();
+    let requests = 0;
+    const port = await startEndpoint(served, () => {
+      requests += 1;
+    });
+    const { fault, status, tls } = await probe(port, trusted);
     expect(fault?.code).toBe(code);
     expect(fault?.message).toMatch(/Issuer: CN=.*; valid until 20\d\d-/);
     expect(fault?.advice).not.toBe('');
-    expect([status, tls?.protocol]).toEqual([null, 'TLSv1.3']);
-  });
-
-  it('receives no credentials', async () => {
-    const { certificate } = await createTrust();
-    let requests = 0;
-    const port = await startEndpoint(certificate, () => {
-      requests += 1;
-    });
-    expect((await probe(port)).fault?.code).toBe('certificate-chain');
-    expect(requests).toBe(0);
+    expect([status, tls?.protocol, requests]).toEqual([null, 'TLSv1.3', 0]);
   });
 });
 
@@ -147,39 +138,48 @@ describe('a failed connection', () => {
     expect((await probe(port)).fault?.code).toBe('connection-refused');
   });
 
-  it.each<[string, number | null, string, Parameters<typeof startEndpoint>[2]?]>([
-    ['nothing', 200, 'no-answer'],
-    ['a reset', null, 'connection-lost'],
-    ['plain HTTP', null, 'wrong-protocol'],
-    ['no answer', 500, 'no-answer'],
-    ['a broken answer', null, 'connection-lost'],
-    ['SSH', null, 'wrong-protocol'],
+  type Served = Awaited<ReturnType<typeof createTrust>>['certificate'];
+
+  const tls =
+    (options: ServerOptions): ((served: Served) => Promise<number>) =>
+    (served) =>
+      startEndpoint(served, receiver, options);
+  const old = {
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'DEFAULT@SECLEVEL=0',
+  } as const;
+  const startSsh = ({ certificatePem, keyPem }: Served) =>
+    listening(
+      createTlsServer({ cert: certificatePem, key: keyPem }, (socket) => {
+        socket.on('error', () => undefined).end('SSH-2.0-OpenSSH_9.6\r\n');
+      }),
+    );
+
+  it.each<[string, string, (served: Served) => Promise<number>, timeoutMs?: number]>([
+    ['nothing', 'no-answer', () => startTcp(() => undefined), 200],
     [
-      'TLS 1.1',
-      null,
-      'wrong-protocol',
-      { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
+      'a reset',
+      'connection-lost',
+      () => startTcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
     ],
-    ['mutual TLS', null, 'wrong-protocol', { requestCert: true }],
-  ])('to a server of %s is reported', async (kind, timeoutMs, code, options) => {
+    [
+      'plain HTTP',
+      'wrong-protocol',
+      () => listening(createHttpServer((_request, response) => response.end())),
+    ],
+    ['no answer', 'no-answer', (served) => startEndpoint(served, () => undefined), 500],
+    [
+      'a broken answer',
+      'connection-lost',
+      (served) => startEndpoint(served, ({ socket }) => void socket.destroy()),
+    ],
+    ['SSH', 'wrong-protocol', startSsh],
+    ['TLS 1.1', 'wrong-protocol', tls(old)],
+    ['mutual TLS', 'wrong-protocol', tls({ requestCert: true })],
+  ])('to a server of %s is reported: %s', async (_title, code, start, timeoutMs) => {
     const { ca, certificate } = await createTrust();
-    const servers: Record<string, () => Promise<number>> = {
-      nothing: () => startTcp(() => undefined),
-      'a reset': () => startTcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
-      'plain HTTP': () => listening(createHttpServer((_request, response) => response.end())),
-      'no answer': () => startEndpoint(certificate, () => undefined),
-      'a broken answer': () => startEndpoint(certificate, ({ socket }) => void socket.destroy()),
-      SSH: () => {
-        const keys = { cert: certificate.certificatePem, key: certificate.keyPem };
-        return listening(
-          createTlsServer(keys, (socket) => {
-            socket.on('error', () => undefined).end('SSH-2.0-OpenSSH_9.6\r\n');
-          }),
-        );
-      },
-    };
-    const start = servers[kind] ?? (() => startEndpoint(certificate, receiver, options));
-    const { fault, status } = await probe(await start(), [ca], timeoutMs ?? 5_000);
+    const { fault, status } = await probe(await start(certificate), [ca], timeoutMs);
     expect(fault?.code).toBe(code);
     expect(fault?.advice).not.toBe('');
     expect(status).toBeNull();

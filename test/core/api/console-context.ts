@@ -29,7 +29,6 @@ import type {
   ProductQuery,
   ProductRow,
   Products,
-  PushedEvent,
   SubscriptionDelays,
   Timeliness,
 } from '../../../src/filter/products.ts';
@@ -39,6 +38,8 @@ import { createProductGenerator } from '../../../src/sandbox/products/product-ge
 import { sampleStatus } from '../../features/status/status-sample.ts';
 import { listenerSlots } from '../../helpers/pages.ts';
 import { keyComparison } from '../../helpers/product-order.ts';
+import { statusParts } from '../../helpers/status.ts';
+import { settingWith } from '../../receiver/serve-config.ts';
 
 export interface Answer {
   status: number;
@@ -73,9 +74,9 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     backups: { lastBackups: async () => ({ made: null, failed: null }) },
     catalogueUrl: 'https://catalogue.test',
     status: async () => sampleStatus(),
-    comparisonOff: () => null,
-    hasAlertChannel: () => false,
-    metrics: createMetrics(log),
+    statusParts,
+    setting: settingWith(),
+    metrics: createMetrics(statusParts, log),
     readiness: async () => [],
     nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,
     log,
@@ -275,8 +276,7 @@ type ProductRecord = FoundProduct['record'];
 export interface MemoryProducts extends Products {
   add(entity: Entity, ...records: ProductRecord[]): void;
   state: IndexState;
-  /** Subscriptions and delays of pushed notifications. */
-  pushed: Map<string, PushedEvent[]>;
+  /** Delays of pushed notifications. */
   late: SubscriptionDelays[];
   timelinessOf(query: Parameters<Products['timeliness']>[0]): Timeliness;
   /** When set, every call fails with it. */
@@ -296,7 +296,6 @@ export function createMemoryProducts(): MemoryProducts {
   let position = 0;
   const memory: MemoryProducts = {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
-    pushed: new Map(),
     late: [],
     timelinessOf: () => ({
       total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
@@ -314,7 +313,7 @@ export function createMemoryProducts(): MemoryProducts {
       memory.state.lastPosition = position;
     },
     async *find(query) {
-      if (memory.failure) throw memory.failure;
+      requireIntact();
       const { skip = 0, limit = Number.POSITIVE_INFINITY } = query;
       const rest = matching(found[query.entity], query.filter).filter(isAfter(query));
       for (const one of rest.sort(comparison(query)).slice(skip, skip + limit)) {
@@ -323,7 +322,7 @@ export function createMemoryProducts(): MemoryProducts {
       }
     },
     count: async ({ entity, filter }) => {
-      if (memory.failure) throw memory.failure;
+      requireIntact();
       return matching(found[entity], filter).length;
     },
     quickCount: async (query) => ({
@@ -333,35 +332,29 @@ export function createMemoryProducts(): MemoryProducts {
     keyOf,
     explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),
     indexState: async () => {
-      if (memory.failure) throw memory.failure;
+      requireIntact();
       return { ...memory.state };
     },
     indexProgress: () => memory.indexState(),
     indexedPosition: async () => memory.state.indexedPosition,
-    pushedEvents: async ({ subscription, productIds }) => {
-      if (memory.failure) throw memory.failure;
-      const idsByKey = new Map(productIds.map((id) => [id.toLowerCase(), id]));
-      return (memory.pushed.get(subscription) ?? []).flatMap((event) => {
-        const productId = idsByKey.get(event.productId.toLowerCase());
-        return productId === undefined ? [] : [{ ...event, productId }];
-      });
-    },
+    pushedEvents: async () => [],
     events: async () => ({ events: [], next: null }),
     collections: async () => {
-      if (memory.failure) throw memory.failure;
+      requireIntact();
       return summariesOf(found.Products.map(({ record }) => productView(record)));
     },
     facets: async () => ({ counted: 0, complete: true, values: {} as Facets['values'] }),
     timeliness: async (query) => {
-      if (memory.failure) throw memory.failure;
+      requireIntact();
       return memory.timelinessOf(query);
     },
     delays: async ({ subscription }) => {
-      if (memory.failure) throw memory.failure;
-      return memory.late.filter(
-        (one) => subscription === undefined || one.subscription === subscription,
-      );
+      requireIntact();
+      return memory.late.filter((one) => [undefined, one.subscription].includes(subscription));
     },
+  };
+  const requireIntact = () => {
+    if (memory.failure) throw memory.failure;
   };
   return memory;
 }

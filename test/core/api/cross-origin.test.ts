@@ -13,31 +13,25 @@ const data = ['/api/products', '/odata/v1/Products', '/stac', '/stac/search?limi
 const search = { method: 'POST', body: '{"limit":1}' };
 
 describe('a configured origin', () => {
-  it('reads all data by GET, HEAD and search, also refusals', async () => {
+  it.each(origins)('reads all data by GET, HEAD and search, also refusals: %s', async (origin) => {
     const { get } = await openConsole({ origins });
-    for (const origin of origins) {
-      const readable = {
+    const expectReadable = async (path: string, sent: object, status: number) => {
+      const answer = await get(path, { ...sent, headers: from(origin) });
+      expect([path, answer.status]).toEqual([path, status]);
+      expect(answer.headers).toMatchObject({
         'access-control-allow-origin': origin,
         'access-control-expose-headers': '*',
         vary: expect.stringContaining('Origin'),
-      };
-      const headers = from(origin);
-      for (const path of data) {
-        expect(await get(path, { headers })).toMatchObject({ status: 200, headers: readable });
-        const head = await get(path, { headers, method: 'HEAD' });
-        expect(head).toMatchObject({ status: 200, headers: readable });
-      }
-      for (const [path, status] of [
-        ['/stac/search', 200],
-        ['/odata/v1/Products/OData.CSC.FilterList', 422],
-        ['/api/products', 405],
-      ] as const) {
-        const answer = await get(path, { ...search, headers });
-        expect([path, answer]).toMatchObject([path, { status, headers: readable }]);
-      }
-      const wrong = await get('/stac/search?limit=x', { headers });
-      expect(wrong).toMatchObject({ status: 400, headers: readable });
+      });
+    };
+    for (const path of data) {
+      await expectReadable(path, {}, 200);
+      await expectReadable(path, { method: 'HEAD' }, 200);
     }
+    await expectReadable('/stac/search', search, 200);
+    await expectReadable('/odata/v1/Products/OData.CSC.FilterList', search, 422);
+    await expectReadable('/api/products', search, 405);
+    await expectReadable('/stac/search?limit=x', {}, 400);
   });
 
   it.each([
@@ -49,13 +43,11 @@ describe('a configured origin', () => {
     const { get } = await openConsole({ origins });
     const headers = { ...from(allowed), 'access-control-request-headers': 'content-type,x-any' };
     const answer = await get(path, { method: 'OPTIONS', headers });
-    expect(answer).toMatchObject({
-      status: 204,
-      headers: {
-        'access-control-allow-origin': allowed,
-        'access-control-allow-methods': methods,
-        'access-control-allow-headers': 'content-type,x-any',
-      },
+    expect(answer.status).toBe(204);
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': allowed,
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': 'content-type,x-any',
     });
     expect(corsHeaders(answer.headers)).not.toContain('access-control-allow-credentials');
   });
@@ -77,29 +69,19 @@ describe('a configured origin', () => {
     const headers = from(allowed);
     expect((await get('/stac', { method: 'OPTIONS', headers })).status).toBe(204);
     const refused = await get('/stac', { headers });
-    expect(refused).toMatchObject({
-      status: 401,
-      headers: { 'access-control-allow-origin': allowed },
-    });
+    expect(refused.status).toBe(401);
+    expect(refused.headers['access-control-allow-origin']).toBe(allowed);
     const authorization = `Basic ${btoa('earshot:a: word')}`;
-    const answer = await get('/stac', { headers: { ...headers, authorization } });
-    expect(answer.status).toBe(200);
+    expect((await get('/stac', { headers: { ...headers, authorization } })).status).toBe(200);
   });
 });
 
 describe('any other origin', () => {
-  const others = [
-    ...[
-      'https://maps.example.org.evil.example',
-      'http://maps.example.org',
-      'null',
-      '*',
-      'https://',
-    ],
+  it.each([
+    ...['https://maps.example.org.evil.example', 'http://maps.example.org', 'null', '*'],
     ...['https://maps.example.org:8443', 'https://maps.example.org/', 'http://localhost:5174'],
-    ...['https://maps.example.org, http://localhost:5173', 'HTTPS://MAPS.EXAMPLE.ORG'],
-  ];
-  it.each(others)('is refused: %s', async (origin) => {
+    ...['https://maps.example.org, http://localhost:5173', 'HTTPS://MAPS.EXAMPLE.ORG', 'https://'],
+  ])('is refused: %s', async (origin) => {
     const { get } = await openConsole({ origins });
     for (const sent of [{}, { method: 'OPTIONS' }, search]) {
       const answer = await get('/stac/search', { ...sent, headers: from(origin) });
@@ -108,7 +90,7 @@ describe('any other origin', () => {
     }
   });
 
-  it('is refused, and so is a request without an origin from another site', async () => {
+  it('is refused, whatever it is; so is a request without an origin, and any without configured ones', async () => {
     const { get } = await openConsole({ origins });
     const headers = { 'sec-fetch-site': 'cross-site' };
     expect((await get('/stac', { headers })).status).toBe(403);
@@ -120,13 +102,8 @@ describe('any other origin', () => {
       }),
       { numRuns: 50 },
     );
-  });
-
-  it('is refused without configured ones', async () => {
-    const { get } = await openConsole();
-    for (const origin of [allowed, '']) {
-      const answer = await get('/stac', { headers: from(origin) });
-      expect(answer.status).toBe(403);
-    }
+    const none = await openConsole();
+    for (const one of [allowed, ''])
+      expect((await none.get('/stac', { headers: from(one) })).status).toBe(403);
   });
 });

@@ -2,7 +2,6 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import type { UnreadyReason } from '../../../src/core/api/app.ts';
 import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-context.ts';
 
 const paths = [
@@ -27,40 +26,25 @@ describe('the private listener without a password', () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('answers under its own names, on any port', async () => {
-    const context = await openConsole();
-    const names = [
-      'localhost',
-      'LOCALHOST:1',
-      '127.0.0.1',
-      `127.0.0.1:${context.port}`,
-      '[::1]:8080',
-    ];
+  it('answers under its own names, on any port, and its listen address', async () => {
+    const { get, port } = await openConsole();
+    const names = ['localhost', 'LOCALHOST:1', '127.0.0.1', `127.0.0.1:${port}`, '[::1]:8080'];
     for (const host of names) {
-      expect(await context.get('/odata/v1/Products', { headers: { host } })).toMatchObject({
-        status: 200,
-      });
+      expect(await get('/odata/v1/Products', { headers: { host } })).toMatchObject({ status: 200 });
     }
-  });
-
-  it('answers under its listen address', async () => {
-    const context = await openConsole({ host: '127.0.0.2' });
-    const ask = (host: string) =>
-      context.get(`http://127.0.0.2:${context.port}/api/products`, { headers: { host } });
-    expect(await ask('127.0.0.2')).toMatchObject({ status: 200 });
-    expect(await ask('127.0.0.3')).toMatchObject({ status: 403 });
+    const other = await openConsole({ host: '127.0.0.2' });
+    const statusOf = async (host: string) =>
+      (await other.get(`http://127.0.0.2:${other.port}/api`, { headers: { host } })).status;
+    expect([await statusOf('127.0.0.2'), await statusOf('127.0.0.3')]).toEqual([200, 403]);
   });
 
   it.each([
-    'evil.example',
-    'evil.example:8080',
-    'localhost.evil.example',
-    '127.0.0.1.evil.example',
+    ...['evil.example', 'evil.example:8080', 'localhost.evil.example', '127.0.0.1.evil.example'],
     '10.0.0.1',
   ])('refuses the name %s, which a DNS attack directs here', async (host) => {
-    const context = await openConsole();
-    for (const path of paths) {
-      const answer = await context.get(path, { headers: { host } });
+    const { get } = await openConsole();
+    for (const path of [...paths, '/', '/healthz', '/readyz', '/metrics']) {
+      const answer = await get(path, { headers: { host } });
       expect(answer.status).toBe(403);
       expect(answer.json.detail).toMatch(/http:\/\/localhost/);
       expect(answer.text).not.toMatch(/product/i);
@@ -71,11 +55,11 @@ describe('the private listener without a password', () => {
 
 describe('the private listener with a password', () => {
   it('accepts the right user, under any name', async () => {
-    const context = await openWithPassword();
+    const { get } = await openWithPassword();
     const headers = { ...basic('earshot:a: word'), host: 'earshot.example.org' };
-    for (const path of paths)
-      expect(await context.get(path, { headers })).toMatchObject({ status: 200 });
-    const { json } = await context.get('/api/openapi.json', { headers });
+    for (const path of [...paths, '/', '/metrics'])
+      expect(await get(path, { headers })).toMatchObject({ status: 200 });
+    const { json } = await get('/api/openapi.json', { headers });
     expect(json.security).toEqual([{ login: [] }]);
   });
 
@@ -84,77 +68,67 @@ describe('the private listener with a password', () => {
     ['another password', basic('earshot:word')],
     ['another name', basic('admin:a: word')],
     ['another scheme', { authorization: 'Bearer a: word' }],
-  ])('answers 401 to %s, on every path', async (_title, headers) => {
-    const context = await openWithPassword();
-    for (const path of [...paths, '/nowhere', '/odata/v1/Nothing']) {
-      const answer = await context.get(path, { headers });
-      expect(answer).toMatchObject({
-        status: 401,
-        headers: { 'www-authenticate': expect.stringMatching(/^Basic realm=/) },
-      });
-      expect(answer.json.status).toBe(401);
+  ])('answers 401 to %s, on every path but those of the health checks', async (_title, headers) => {
+    const { get } = await openWithPassword();
+    const similar = ['/healthz/', '/healthz/x', '/readyz%2f', '/HEALTHZ'];
+    for (const path of [...paths, '/', '/metrics', '/nowhere', '/odata/v1/Nothing', ...similar]) {
+      const answer = await get(path, { headers });
+      expect([path, answer.status, answer.json.status]).toEqual([path, 401, 401]);
+      expect(answer.headers['www-authenticate']).toMatch(/^Basic realm=/);
     }
-  });
-
-  it('slows down guessing', async () => {
-    const context = await openWithPassword();
-    const statuses = new Set<number>();
-    for (let i = 0; i < 102; i += 1) statuses.add((await context.get('/api/products')).status);
-    expect([...statuses]).toEqual([401, 429]);
+    const named = { headers: { ...headers, host: 'earshot.example.org' } };
+    expect(await get('/healthz', named)).toMatchObject({ status: 200, text: 'ok' });
+    expect(await get('/readyz', named)).toMatchObject({ status: 200, text: 'ready' });
   });
 });
 
 describe('every request', () => {
   it('that would change something gets 405 with the allowed methods', async () => {
-    const context = await openConsole();
+    const { get } = await openConsole();
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       for (const path of paths) {
-        const answer = await context.get(path, { method });
+        const answer = await get(path, { method });
         expect(answer).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
         expectFormOf(path, answer);
       }
     }
+    expect(await get('/readyz', { method: 'POST' })).toMatchObject({ status: 405 });
   });
 
   it('by HEAD gets only the headers', async () => {
-    const context = await openConsole();
-    for (const path of paths) {
-      const answer = await context.get(path, { method: 'HEAD' });
-      expect(answer).toMatchObject({ status: 200, text: '' });
+    const { get } = await openConsole({ readiness: async () => ['writer'] });
+    for (const path of [...paths, '/live', '/healthz', '/metrics', '/readyz']) {
+      const status = path === '/readyz' ? 503 : 200;
+      const answer = await get(path, { method: 'HEAD' });
+      expect([path, answer.status, answer.text]).toEqual([path, status, '']);
     }
   });
 
   it("from another site's page is refused; from its own page, or a typed address, it is not", async () => {
     const context = await openConsole();
-    const ask = (site: string) =>
-      context.get('/api/products', { headers: { 'sec-fetch-site': site } });
-    for (const site of ['cross-site', 'same-site', 'whatever'])
-      expect(await ask(site)).toMatchObject({ status: 403 });
-    const headers = { 'sec-fetch-site': 'cross-site' };
-    expectFormOf('/odata', await context.get('/odata/v1/Products', { headers }));
-    for (const site of ['same-origin', 'none'])
-      expect(await ask(site)).toMatchObject({ status: 200 });
-  });
-
-  it("with another page's Origin is refused, also from browsers without Fetch Metadata", async () => {
-    const context = await openConsole();
-    const ask = (origin: string) => context.get('/api/products', { headers: { origin } });
     const own = context.origin;
-    for (const origin of [
-      'https://evil.example',
-      'null',
-      'http://127.0.0.1:1',
-      `${own}.evil.example`,
-    ])
-      expect(await ask(origin)).toMatchObject({ status: 403 });
+    const ask = (headers: Record<string, string>, path = '/api/products') =>
+      context.get(path, { headers });
+    for (const site of ['cross-site', 'same-site', 'whatever'])
+      expect(await ask({ 'sec-fetch-site': site })).toMatchObject({ status: 403 });
+    for (const path of ['/odata/v1/Products', '/healthz', '/metrics']) {
+      const answer = await ask({ 'sec-fetch-site': 'cross-site' }, path);
+      expect(answer.status).toBe(403);
+      expectFormOf(path, answer);
+    }
+    for (const site of ['same-origin', 'none'])
+      expect(await ask({ 'sec-fetch-site': site })).toMatchObject({ status: 200 });
+    // Browsers without Fetch Metadata send only the origin.
+    const others = ['https://evil.example', 'null', 'http://127.0.0.1:1', `${own}.evil.example`];
+    for (const origin of others) expect(await ask({ origin })).toMatchObject({ status: 403 });
     for (const origin of [own, own.replace('http', 'https')])
-      expect(await ask(origin)).toMatchObject({ status: 200 });
+      expect(await ask({ origin })).toMatchObject({ status: 200 });
   });
 
   it('gets a response that no other page can read and no cache stores', async () => {
-    const context = await openConsole();
+    const { get } = await openConsole();
     for (const path of [...paths, '/nowhere', '/odata/v1/Products?$top=x']) {
-      const { headers } = await context.get(path, { headers: { origin: 'https://evil.example' } });
+      const { headers } = await get(path, { headers: { origin: 'https://evil.example' } });
       expect(headers).toMatchObject({
         'cache-control': 'no-store',
         'cross-origin-resource-policy': 'same-origin',
@@ -166,139 +140,67 @@ describe('every request', () => {
   });
 });
 
-describe('a slow query', () => {
-  const never = new Promise<never>(() => undefined);
-  const hanging = {
+it('a slow query keeps its place, others wait in the queue, and those beyond it get 503 at once', async () => {
+  const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 10_000 };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let calls = 0;
+  const slow = {
     ...createMemoryLog([]),
-    find: () => ({ [Symbol.asyncIterator]: () => ({ next: () => never }) }),
+    async *find() {
+      calls += 1;
+      await promise;
+      yield* [];
+    },
   };
-
-  it('ends with 503', async () => {
-    const context = await openConsole({ notifications: hanging, limits: { timeoutMs: 50 } });
-    const answer = await context.get('/api/notifications');
-    expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
-    expect(answer.json.detail).toMatch(/took too long/);
-  });
-
-  it('keeps its place, others wait in the queue, and those beyond the queue get 503 at once', async () => {
-    const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 10_000 };
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let calls = 0;
-    const slow = {
-      ...hanging,
-      async *find() {
-        calls += 1;
-        await promise;
-        yield* [];
-      },
-    };
-    const context = await openConsole({ notifications: slow, limits });
-    const first = context.get('/api/notifications');
-    await expect.poll(() => calls).toBe(1);
-    const others = [context.get('/api/notifications'), context.get('/api/notifications')];
-    expect(await Promise.race(others)).toMatchObject({ status: 503 });
-    expect(calls).toBe(1);
-    resolve();
-    const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
-    expect(statuses.toSorted()).toEqual([200, 200, 503]);
-    expect(calls).toBe(2);
-  });
+  const { get } = await openConsole({ notifications: slow, limits });
+  const first = get('/api/notifications');
+  await expect.poll(() => calls).toBe(1);
+  const others = [get('/api/notifications'), get('/api/notifications')];
+  expect(await Promise.race(others)).toMatchObject({ status: 503 });
+  expect(calls).toBe(1);
+  resolve();
+  const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
+  expect(statuses.toSorted()).toEqual([200, 200, 503]);
+  expect(calls).toBe(2);
 });
 
-describe('the health check', () => {
-  it('reports that the program is alive and ready', async () => {
-    const { get } = await openConsole();
-    expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
-    expect(await get('/readyz')).toMatchObject({ status: 200, text: 'ready' });
-  });
+it('the health check responds 503 with every reason while the receiver is not ready, but still alive', async () => {
+  const { get } = await openConsole({ readiness: async () => ['store', 'certificate'] });
+  expect(await get('/readyz')).toMatchObject({ status: 503, text: 'store\ncertificate' });
+  expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
+});
 
-  it('responds 503 with every reason while the receiver is not ready, but still alive', async () => {
-    const reasons: UnreadyReason[] = ['store', 'certificate'];
-    const { get } = await openConsole({ readiness: async () => reasons });
-    expect(await get('/readyz')).toMatchObject({ status: 503, text: 'store\ncertificate' });
-    expect(await get('/healthz')).toMatchObject({ status: 200 });
-  });
-
-  it('answers HEAD with the same status and no body', async () => {
-    const { get } = await openConsole({ readiness: async () => ['writer'] });
-    const head = async (path: string) => (await get(path, { method: 'HEAD' })).status;
-    expect([await head('/healthz'), await head('/readyz'), await head('/metrics')]).toEqual([
-      200, 503, 200,
-    ]);
-    expect((await get('/metrics', { method: 'HEAD' })).text).toBe('');
-    expect(await get('/readyz', { method: 'POST' })).toMatchObject({ status: 405 });
-  });
-
-  it('works without the password, under any name; metrics require it', async () => {
-    const { get } = await openWithPassword();
-    const headers = { host: 'earshot.example.org' };
-    expect(await get('/healthz', { headers })).toMatchObject({ status: 200, text: 'ok' });
-    expect(await get('/readyz', { headers })).toMatchObject({ status: 200, text: 'ready' });
-    expect(await get('/metrics', { headers })).toMatchObject({ status: 401 });
-    const authorization = `Basic ${btoa('earshot:a: word')}`;
-    expect(await get('/metrics', { headers: { authorization } })).toMatchObject({ status: 200 });
-    for (const path of ['/healthz/', '/healthz/x', '/readyz%2f', '/HEALTHZ']) {
-      expect(await get(path, { headers })).toMatchObject({ status: 401 });
+describe('the list of routes', () => {
+  it('has all routes of the app and no others, each of which answers', async () => {
+    const { get, routes } = await openConsole();
+    const listed: { method: string; path: string; summary: string }[] = (await get('/api')).json
+      .paths;
+    const named = listed.map(({ method, path }) => `${method} ${path}`);
+    // Middleware counts as a route for all methods; below /odata and /stac one handler reads the
+    // paths. Pages about one item are found by links.
+    const own = routes
+      .filter(({ method, path }) => method !== 'ALL' && !/\*$|:/.test(path))
+      .map(({ method, path }) => `${method} ${path}`);
+    const below = named.filter((name) => / \/(?:odata|stac)\//.test(name));
+    expect([...new Set([...own, ...below])].toSorted()).toEqual(named.toSorted());
+    expect(below.length).toBeGreaterThanOrEqual(16);
+    for (const { method, path, summary } of listed) {
+      expect(summary).toMatch(/^[A-Z].*[^.]$/);
+      const target = path.replace('<collection>', 'SENTINEL-1').replace('<Id>', 'an-id');
+      const posted = path === '/stac/search' ? '{}' : '{"FilterProducts":[{"Name":"x"}]}';
+      // A stream never ends.
+      if (path === '/api/live') continue;
+      const sent = { method, ...(method === 'POST' ? { body: posted } : {}) };
+      const { status, text } = await get(target, sent);
+      // A missing item is recognized by its message.
+      const missing = /Product with id an-id|no such notification|no collection|has no item/;
+      expect(status === 200 || missing.test(text), `${path}: ${text}`).toBe(true);
     }
   });
 
-  it("refuses names of a DNS attack, and other sites' pages, like every path", async () => {
+  it('is named for an unknown path', async () => {
     const { get } = await openConsole();
-    for (const path of ['/healthz', '/readyz', '/metrics']) {
-      const tricked = { host: 'evil.example' };
-      expect(await get(path, { headers: tricked })).toMatchObject({ status: 403 });
-      const page = { 'sec-fetch-site': 'cross-site' };
-      expect(await get(path, { headers: page })).toMatchObject({ status: 403 });
-    }
+    const { status, json } = await get('/nowhere');
+    expect([status, json.detail]).toEqual([404, 'Unknown path. GET /api lists all paths.']);
   });
-});
-
-interface Listed {
-  method: string;
-  path: string;
-  summary: string;
-}
-
-it('lists all routes of the app, and no others', async () => {
-  const { get, routes } = await openConsole();
-  const { status, json } = await get('/api');
-  expect(status).toBe(200);
-  const listed: Listed[] = json.paths;
-  const named = listed.map(({ method, path }) => `${method} ${path}`);
-  expect(new Set(named).size).toBe(named.length);
-  // Middleware counts as a route for all methods; below /odata and /stac one handler reads the paths. Pages about one
-  // item are found by links.
-  const own = routes
-    .filter(({ method, path }) => method !== 'ALL' && !/\*$|:/.test(path))
-    .map(({ method, path }) => `${method} ${path}`);
-  const below = named.filter((name) => / \/(?:odata|stac)\//.test(name));
-  expect([...new Set([...own, ...below])].toSorted()).toEqual(named.toSorted());
-  expect(below.length).toBeGreaterThanOrEqual(16);
-});
-
-it('lists only paths that answer, each with a description', async () => {
-  const { get } = await openConsole();
-  const { paths } = (await get('/api')).json as { paths: Listed[] };
-  for (const { method, path, summary } of paths) {
-    expect(summary).toMatch(/^[A-Z].*[^.]$/);
-    const target = path.replace('<collection>', 'SENTINEL-1').replace('<Id>', 'an-id');
-    const posted = path === '/stac/search' ? '{}' : '{"FilterProducts":[{"Name":"x"}]}';
-    const body = method === 'POST' ? { body: posted } : {};
-    // A stream never ends.
-    if (path === '/api/live') continue;
-    const { status, text } = await get(target, { method, ...body });
-    // A missing item is recognized by its message.
-    const isKnown =
-      /Product with id an-id|There is no such notification|There is no collection|has no item/.test(
-        text,
-      );
-    expect(status === 200 || isKnown, `${path}: ${text}`).toBe(true);
-  }
-});
-
-it('names the list for an unknown path', async () => {
-  const { get } = await openConsole();
-  const { status, json } = await get('/nowhere');
-  expect(status).toBe(404);
-  expect(json.detail).toBe('Unknown path. GET /api lists all paths.');
 });

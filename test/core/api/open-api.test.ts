@@ -25,23 +25,16 @@ async function openWithAll() {
     definitions: [definition],
     hours: [{ subscription: 'alps', hourUs: fromUs, ...counts, ...compared }],
   });
-  const status = async () => sampleStatus(true);
   const operations = filledOperations();
   const pulled = { ...registration, name: 'andes', type: 'pull' as const };
-  const administration = {
-    ...operations.administration,
-    registrations: async () => [registration, pulled],
-  };
+  const registrations = async () => [registration, pulled];
   const context = await openConsole({
-    ...operations,
-    ...{ notifications, completeness, status, administration },
+    ...{ ...operations, notifications, completeness, status: async () => sampleStatus(true) },
+    administration: { ...operations.administration, registrations },
   });
   const delay = { count: 1, negative: 0, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
-  const all = {
-    sensingToPublication: delay,
-    publicationToNotification: delay,
-    notificationToReceipt: delay,
-  };
+  const early = { sensingToPublication: delay, publicationToNotification: delay };
+  const all = { ...early, notificationToReceipt: delay };
   context.products.late = [{ subscription: 'alps', ...all }];
   context.products.timelinessOf = () => ({
     total: { ...all, sensingToReceipt: delay, publicationToReceipt: delay },
@@ -50,16 +43,7 @@ async function openWithAll() {
   });
   const { products, deleted } = generatedProducts(5);
   // The geometry of a mixed footprint has another member.
-  const geometries = [
-    { type: 'Point', coordinates: [1, 2] },
-    {
-      type: 'LineString',
-      coordinates: [
-        [3, 4],
-        [5, 6],
-      ],
-    },
-  ];
+  const geometries = [{ type: 'Point', coordinates: [1, 2] }];
   const mixed = { GeoFootprint: { type: 'GeometryCollection', geometries } };
   context.products.add('Products', { ...products[0], ...mixed }, ...products.slice(1));
   context.products.add('DeletedProducts', ...deleted);
@@ -114,26 +98,55 @@ type Schema = Record<string, unknown> & {
   anyOf?: Schema[];
 };
 type Operation = {
-  parameters: { name: string; in: string; schema: Schema }[];
+  operationId: string;
+  parameters: { name: string; in: string; schema: Schema; description: string }[];
   responses: Record<string, { headers?: object; content: Record<string, { schema: Schema }> }>;
 };
 
 async function readDocument({ get }: Console) {
   const { json } = await get('/api/openapi.json');
   const operations = Object.entries<{ get: Operation }>(json.paths);
-  return { json, operations: operations.map(([path, item]) => ({ path, operation: item.get })) };
+  return { json, operations: operations.map(([path, item]) => ({ path, ...item.get })) };
+}
+
+/** Expects that answers have the fields of a schema, with their types, and no others. */
+async function expectDescribed(
+  { get }: Console,
+  { schema }: { schema: Schema },
+  paths: readonly string[],
+) {
+  const seen = new Set<string>();
+  for (const path of paths) {
+    const { json, status } = await get(path);
+    expect([path, status]).toEqual([path, 200]);
+    expect(z.fromJSONSchema(schema).safeParse(json).error, path).toBeUndefined();
+    noteFields(json, schema, seen);
+  }
+  // A geometry has the members of its type.
+  const own = (fields: Iterable<string>) =>
+    [...new Set(fields)].filter((field) => !field.includes('/geometry/')).toSorted();
+  expect(own(seen)).toEqual(own(fieldsOf(schema)));
 }
 
 describe('the OpenAPI document', () => {
   it('has version 3.1 and each route, each with its own name', async () => {
     const { json, operations } = await readDocument(await openWithAll());
-    expect(json.openapi).toBe('3.1.0');
-    expect(json.info).toMatchObject({ title: 'earshot', version: expect.any(String) });
+    expect(json).toMatchObject({ openapi: '3.1.0', info: { title: 'earshot' } });
     expect(json).not.toHaveProperty('security');
-    // docs/reference/http.md, which is generated, lists them.
-    expect(operations.map(({ path }) => path)).toContain('/api/notifications');
-    const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
-    expect(new Set(ids).size).toBe(operations.length);
+    expect(operations.map(({ path, operationId }) => `${path} ${operationId}`)).toEqual([
+      '/api/status showStatus',
+      '/api/notifications listNotifications',
+      '/api/notification showNotification',
+      '/api/live followNotifications',
+      '/api/footprints listFootprints',
+      '/api/products listProducts',
+      '/api/timeliness showTimeliness',
+      '/api/coverage showCoverage',
+      '/api/subscriptions listSubscriptions',
+      '/api/quarantine listQuarantine',
+      '/api/summaries listSummaries',
+      '/api/alerts listAlerts',
+    ]);
     // Every reference resolves.
     for (const [, pointer] of JSON.stringify(json).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
       const target = pointer?.split('/').reduce((value, key) => Object(value)[key], json);
@@ -144,43 +157,31 @@ describe('the OpenAPI document', () => {
   it('lists accepted parameters and refused values, and others behave accordingly', async () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
-    for (const { path, operation } of operations) {
+    for (const { path, parameters } of operations) {
       if (path === '/api/live') continue;
-      for (const parameter of operation.parameters) {
-        const [good, bad] = samples[parameter.name] ?? [];
-        const ask = (value = '') =>
-          context.get(`${path}?${parameter.name}=${encodeURIComponent(value)}`);
-        expect(parameter.in).toBe('query');
-        expect({ [parameter.name]: (await ask(good)).status }).toEqual({ [parameter.name]: 200 });
-        if (bad !== null) {
-          expect({ [parameter.name]: (await ask(bad)).status }).toEqual({ [parameter.name]: 400 });
-        }
+      for (const { name } of parameters) {
+        const [good, bad] = samples[name] ?? [];
+        const statusOf = async (value = '') =>
+          (await context.get(`${path}?${name}=${encodeURIComponent(value)}`)).status;
+        expect({ [name]: await statusOf(good) }).toEqual({ [name]: 200 });
+        if (bad !== null) expect({ [name]: await statusOf(bad) }).toEqual({ [name]: 400 });
       }
       expect(await context.get(`${path}?other=1`)).toMatchObject({ status: 400 });
     }
   });
 
-  it('states types, limits and defaults of parameters', async () => {
-    const { operations } = await readDocument(await openWithAll());
-    const schemas = Object.fromEntries(
-      operations.flatMap(({ operation }) =>
-        operation.parameters.map(({ name, schema }) => [name, schema]),
-      ),
-    );
-    expect(schemas).toMatchObject({
+  it('states types, limits and defaults of parameters, and the products that have an order', async () => {
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
+    const all = operations.flatMap(({ parameters }) => parameters);
+    expect(Object.fromEntries(all.map(({ name, schema }) => [name, schema]))).toMatchObject({
       limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
       event: { type: 'array', items: { type: 'string' } },
       order: { enum: ['newest', 'oldest'], default: 'newest' },
       since: { type: 'string' },
       count: { enum: ['true', 'false'], default: 'false' },
     });
-  });
-
-  it('states for each order the products that have it', async () => {
-    const context = await openWithAll();
-    const { operations } = await readDocument(context);
-    const parameters = operations.flatMap(({ operation }) => operation.parameters);
-    const orderby = parameters.find(({ name }) => name === 'orderby');
+    const orderby = all.find(({ name }) => name === 'orderby');
     const orders = Object(orderby?.schema.enum) as string[];
     expect(orders).toHaveLength(6);
     for (const order of orders) {
@@ -189,8 +190,7 @@ describe('the OpenAPI document', () => {
       );
       const statuses = (await Promise.all(requests)).map(({ status }) => status);
       expect(statuses).toContain(200);
-      if (statuses.includes(400))
-        expect(Reflect.get(orderby ?? {}, 'description')).toContain(order);
+      if (statuses.includes(400)) expect(orderby?.description).toContain(order);
     }
   });
 
@@ -198,29 +198,37 @@ describe('the OpenAPI document', () => {
     const context = await openWithAll();
     context.products.countsPartly = true;
     const { operations } = await readDocument(context);
-    const searches = [
-      ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
-      '?summary=true',
-    ];
-    for (const { path, operation } of operations) {
-      const answer = operation.responses[200];
+    const own: Record<string, string[]> = {
+      '/api/products': [
+        ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
+        '?summary=true',
+      ],
+      '/api/quarantine': ['?limit=1', '?id=1'],
+    };
+    for (const { path, parameters, responses } of operations) {
+      const answer = responses[200]?.content['application/json'];
       // A stream never ends: live-feed.test.ts compares its frames.
-      if (answer?.content['application/json'] === undefined) continue;
-      const { schema } = answer.content['application/json'];
-      const seen = new Set<string>();
-      const hasLimit = operation.parameters.some(({ name }) => name === 'limit');
-      const own: Record<string, string[]> = {
-        '/api/products': searches,
-        '/api/quarantine': ['?limit=1', '?id=1'],
-      };
-      for (const search of own[path] ?? (hasLimit ? ['', '?limit=1'] : [''])) {
-        const { json, status } = await context.get(path + search);
-        expect(status).toBe(200);
-        expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
-        noteFields(json, schema, seen);
-      }
-      expect([...seen].toSorted()).toEqual(fieldsOf(schema).toSorted());
+      if (answer === undefined) continue;
+      const hasLimit = parameters.some(({ name }) => name === 'limit');
+      const searches = own[path] ?? (hasLimit ? ['', '?limit=1'] : ['']);
+      await expectDescribed(
+        context,
+        answer,
+        searches.map((search) => path + search),
+      );
     }
+    const products = operations.find(({ path }) => path === '/api/products')?.responses[200];
+    const geoJson = products?.content['application/geo+json'] ?? { schema: {} };
+    const searches = ['record=true&summary=true', 'limit=1&count=true', 'deleted=true'];
+    await expectDescribed(
+      context,
+      geoJson,
+      searches.map((search) => `/api/products?format=geojson&${search}`),
+    );
+    const names = Object.keys(products?.headers ?? {});
+    expect(names).toEqual(['Link', 'earshot-warning', 'earshot-index-lag']);
+    const { headers } = await context.get('/api/products?bbox=30,-90,29,90&format=csv&limit=1');
+    expect(names.filter((name) => headers[name.toLowerCase()] === undefined)).toEqual([]);
   });
 
   it('describes the status of a receiver without any state', async () => {
@@ -233,53 +241,16 @@ describe('the OpenAPI document', () => {
     expect(schema.safeParse({ ...status, at: 'now' }).success).toBe(false);
   });
 
-  it('describes GeoJSON responses', async () => {
-    const context = await openWithAll();
-    context.products.countsPartly = true;
-    const { operations } = await readDocument(context);
-    const products = operations.find(({ path }) => path === '/api/products');
-    const answer = products?.operation.responses[200]?.content['application/geo+json'];
-    const schema = answer?.schema ?? {};
-    const seen = new Set<string>();
-    for (const search of ['record=true&summary=true', 'limit=1&count=true', 'deleted=true']) {
-      const { json, headers } = await context.get(`/api/products?format=geojson&${search}`);
-      expect(headers['content-type']).toBe('application/geo+json');
-      expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
-      noteFields(json, schema, seen);
-    }
-    const isOfTheGeometry = (field: string) => field.includes('/geometry/');
-    expect([...seen].filter((field) => !isOfTheGeometry(field)).toSorted()).toEqual(
-      fieldsOf(schema)
-        .filter((field) => !isOfTheGeometry(field))
-        .toSorted(),
-    );
-  });
-
   it('describes problem responses', async () => {
     const context = await openWithAll();
     const { json } = await readDocument(context);
     const schema = json.components.schemas.Problem;
-    for (const [path, status] of [
-      ['/api/products?filter=Name', 400],
-      ['/api/notifications?limit=0', 400],
-      ['/api/summaries?state=lost', 400],
-    ] as const) {
+    for (const path of ['/api/products?filter=Name', '/api/notifications?limit=0']) {
       const answer = await context.get(path);
-      expect(answer.status).toBe(status);
+      expect(answer.status).toBe(400);
       expect(z.fromJSONSchema(schema).safeParse(answer.json).error).toBeUndefined();
       expect(Object.keys(answer.json).filter((name) => !(name in schema.properties))).toEqual([]);
-      expect(schema.required.filter((name: string) => !(name in answer.json))).toEqual([]);
     }
-  });
-
-  it('names the headers of responses', async () => {
-    const context = await openWithAll();
-    const { operations } = await readDocument(context);
-    const products = operations.find(({ path }) => path === '/api/products');
-    const names = Object.keys(products?.operation.responses[200]?.headers ?? {});
-    expect(names).toEqual(['Link', 'earshot-warning', 'earshot-index-lag']);
-    const { headers } = await context.get('/api/products?bbox=30,-90,29,90&format=csv&limit=1');
-    expect(names.filter((name) => headers[name.toLowerCase()] === undefined)).toEqual([]);
   });
 });
 
@@ -298,8 +269,8 @@ function noteFields(value: unknown, schema: Schema, seen: Set<string>, at = ''):
     for (const item of value) noteFields(item, schema.items ?? {}, seen, at);
     return;
   }
-  if (typeof value !== 'object' || value === null) return;
-  for (const [name, inner] of Object.entries(value)) {
+  for (const [name, inner] of Object.entries(Object(value) as object)) {
+    if (typeof value !== 'object') return;
     seen.add(`${at}/${name}`);
     if (name !== 'record')
       noteFields(inner, schema.properties?.[name] ?? {}, seen, `${at}/${name}`);

@@ -1,25 +1,17 @@
 /** Readers with a registration, paths without one, alerts and quarantined bodies, in memory. */
-import type { Registration } from '../../../src/admin/account.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { QuarantineEntry } from '../../../src/core/terms/ports.ts';
 import type { AlertQuery, ListedAlert } from '../../../src/features/alerts/terms.ts';
+import { registration as registrationOf } from '../../features/alerts/watch-context.ts';
 import { createMemoryOperations } from './console-context.ts';
 
 export const seenUs = Date.UTC(2026, 4, 1) * 1000;
 
-export const registration: Registration = {
-  ...{ name: 'alps', type: 'push', events: ['created'] },
-  filter: "Collection/Name eq 'SENTINEL-2'",
-  ...{
-    status: 'running',
-    subscriptionId: 'an-id',
-    unfinished: false,
-    earlierIds: [],
-    origin: 'flags' as const,
-  },
+export const registration = registrationOf({
+  ...{ events: ['created'], filter: "Collection/Name eq 'SENTINEL-2'", subscriptionId: 'an-id' },
   ...{ credentialsDigest: 'a-digest', activityAtUs: seenUs, notifiedAtUs: seenUs },
-  ...{ runningSeenAtUs: seenUs, pausedSeenAtUs: seenUs, changedByPerson: true, reported: [] },
-};
+  ...{ runningSeenAtUs: seenUs, pausedSeenAtUs: seenUs, changedByPerson: true },
+});
 
 export function alertRow(id: number, changes: Partial<ListedAlert> = {}): ListedAlert {
   return {

@@ -10,7 +10,7 @@ import { inTurn } from '../../../src/core/api/query-line.ts';
 import { listSchema } from '../../../src/core/terms/list-schema.ts';
 import { filterDepthMax } from '../../../src/filter/cursor.ts';
 import { useRealThreads } from '../../helpers/threads-in-process.ts';
-import { openConsole, openFilled } from './console-context.ts';
+import { openConsole } from './console-context.ts';
 
 useRealThreads();
 
@@ -28,17 +28,13 @@ describe('a hostile body', () => {
   it.each([
     ['wrong types in bbox', search, filled('{"bbox":[', '""', ']}'), 400],
     ['numbers for ids', search, filled('{"ids":[', '1', ']}'), 400],
-    ['numbers for fields', search, filled('{"fields":{"include":[', '1', ']}}'), 400],
-    ['objects for sortby', search, filled('{"sortby":[', '{}', ']}'), 400],
     ['nothing in a filter', search, filled('{"filter":{"op":"or","args":[', 'null', ']}}'), 400],
-    ['deep lists', search, nested('[', ']'), 400],
     ['deep objects', search, nested('{"a":', '}'), 400],
     ['deep negations', search, nested('{"op":"not","args":[', ']}', 2_000), 400],
     ['unknown members', search, filled('{', '"a":1', '}'), 400],
     ['480 kB of wrong types', search, filled('{"ids":[', '1', ']}').padEnd(480_000), 413],
     ['numbers for names', list, filled('{"FilterProducts":[', '1', ']}'), 422],
     ['names without text', list, filled('{"FilterProducts":[', '{"Name":1}', ']}'), 400],
-    ['deep names', list, nested('[', ']'), 400],
   ])('of %s is refused briefly', async (_title, path, body, status) => {
     const { get } = await openConsole();
     const answer = await get(path, { method: 'POST', body });
@@ -55,50 +51,34 @@ describe('a hostile body', () => {
   });
 });
 
-describe('a usual body', () => {
-  it('may have an area of 3,500 positions, a thousand ids, and ninety nested conditions', async () => {
-    const { get, published } = await openFilled(2);
-    const ring = Array.from({ length: 3_500 }, (_, i) => {
-      const angle = (2 * Math.PI * i) / 3_499;
-      return [Math.cos(angle), Math.sin(angle)].map((value) => Number((40 * value).toFixed(4)));
-    });
-    ring[ring.length - 1] = ring[0] ?? [];
-    const condition = { op: '<', args: [{ property: 'eo:cloud_cover' }, 101] };
-    let filter: object = condition;
-    for (let i = 0; i < 45; i += 1) filter = { op: 'and', args: [filter, condition] };
-    for (const body of [
-      { intersects: { type: 'Polygon', coordinates: [ring] } },
-      { ids: Array.from({ length: 1_000 }, (_, i) => `${published[0]?.Id}${i}`) },
-      { filter },
-    ]) {
-      const answer = await get(search, { method: 'POST', body: JSON.stringify(body) });
-      expect(answer.json).toMatchObject({ type: 'FeatureCollection' });
-    }
+/** A polygon whose corners alternate between two distances from the origin, in degrees. */
+const star = (corners: number, inner: number) => {
+  const ring = Array.from({ length: corners }, (_, i) => {
+    const angle = (2 * Math.PI * i) / corners;
+    const radius = i % 2 === 0 ? 40 : inner;
+    return [Math.cos(angle), Math.sin(angle)].map((value) => Number((radius * value).toFixed(4)));
   });
-});
+  return { type: 'Polygon', coordinates: [[...ring, ring[0]]] };
+};
 
-describe('an area', () => {
-  /** A polygon whose corners alternate between two distances from the origin, in degrees. */
-  const star = (corners: number, inner: number) => {
-    const ring = Array.from({ length: corners }, (_, i) => {
-      const angle = (2 * Math.PI * i) / corners;
-      const radius = i % 2 === 0 ? 40 : inner;
-      return [Math.cos(angle), Math.sin(angle)].map((value) => Number((radius * value).toFixed(4)));
-    });
-    return { type: 'Polygon', coordinates: [[...ring, ring[0]]] };
-  };
+const condition = { op: '<', args: [{ property: 'eo:cloud_cover' }, 101] };
+const nestedConditions = Array.from({ length: 45 }).reduce<object>(
+  (filter) => ({ op: 'and', args: [filter, condition] }),
+  condition,
+);
 
-  it.each([
-    ['a star of 600 corners', star(600, 1), 200],
-    ['a rough outline of 3,400 corners', star(3_400, 39.9), 200],
-    ['a star of 1,000 corners', star(1_000, 1), 400],
-    ['a star of 3,400 corners', star(3_400, 1), 400],
-  ])('of limited effort is checked: %s', async (_, intersects, status) => {
-    const { get } = await openConsole();
-    const answer = await get(search, { method: 'POST', body: JSON.stringify({ intersects }) });
-    expect(answer.status).toBe(status);
-    if (status === 400) expect(JSON.stringify(answer.json)).toContain('too complex to check');
-  });
+it.each<[string, object, number]>([
+  ['a thousand ids', { ids: Array.from({ length: 1_000 }, (_, i) => `an-id-${i}`) }, 200],
+  ['ninety nested conditions', { filter: nestedConditions }, 200],
+  ['a star of 600 corners', { intersects: star(600, 1) }, 200],
+  ['a rough outline of 3,400 corners', { intersects: star(3_400, 39.9) }, 200],
+  ['a star of 1,000 corners', { intersects: star(1_000, 1) }, 400],
+  ['a star of 3,400 corners', { intersects: star(3_400, 1) }, 400],
+])('a body is accepted when its effort is limited: %s', async (_title, body, status) => {
+  const { get } = await openConsole();
+  const answer = await get(search, { method: 'POST', body: JSON.stringify(body) });
+  expect(answer.status).toBe(status);
+  if (status === 400) expect(answer.text).toContain('too complex to check');
 });
 
 describe('bodies together', () => {

@@ -21,6 +21,7 @@ const slowPaths = [
 
 /** No query is slow, on a slow machine either. */
 const limits = { ...queryLineDefaults, quickMs: 3_600_000 };
+const present = new AbortController().signal;
 
 /** Products that keep a search with a filter reading, because nothing matches. */
 function slowProducts() {
@@ -50,15 +51,16 @@ function slowProducts() {
   return { products, searching, begun: () => count };
 }
 
-/** Sends a request, and disconnects on the signal. */
+/** Sends a request; disconnects when the test calls `hangUp`, or when it has finished. */
 function ask({ origin }: Console, path: string): { hangUp(): void } {
   const outgoing = request(new URL(path, origin), { agent: false }).on('error', () => undefined);
   outgoing.end();
+  onTestFinished(() => void outgoing.destroy());
   return { hangUp: () => void outgoing.destroy() };
 }
 
-describe('a query whose client hangs up', () => {
-  it.each(slowPaths)('does not delay the next one after thirty of them: %s', async (path) => {
+describe.each(slowPaths)('a query like %s', (path) => {
+  it('whose client hangs up does not delay the next one', async () => {
     const { products, searching } = slowProducts();
     const context = await openConsole({ products, limits });
     const clients = Array.from({ length: 30 }, () => ask(context, path));
@@ -67,136 +69,105 @@ describe('a query whose client hangs up', () => {
     expect((await context.get('/api/products')).status).toBe(200);
     await expect.poll(() => searching.size).toBe(0);
   });
-});
 
-describe('a query that exceeds its time', () => {
-  it.each(slowPaths)('gets 503 with Retry-After, and frees its place: %s', async (path) => {
+  it('that exceeds its time gets 503 with Retry-After, and frees its place', async () => {
     const { products, searching } = slowProducts();
-    const context = await openConsole({
-      products,
-      limits: { ...limits, atOnceMax: 1, waitingMax: 1, timeoutMs: 300 },
-    });
+    const one = { ...limits, atOnceMax: 1, waitingMax: 1, timeoutMs: 300 };
+    const context = await openConsole({ products, limits: one });
     const slow = context.get(path);
     await expect.poll(() => searching.size).toBe(1);
     expect(await slow).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(searching.size).toBe(0);
     expect((await context.get('/api/products')).status).toBe(200);
   });
-});
 
-describe('slow queries', () => {
-  it.each(slowPaths)('run one at a time, and others pass them: %s', async (path) => {
+  it('runs one at a time when it is slow, and others pass it', async () => {
     const { products, searching, begun } = slowProducts();
     const context = await openConsole({ products, limits: { quickMs: 500, slowMs: 3_600_000 } });
-    const clients = Array.from({ length: 9 }, () => ask(context, path));
-    onTestFinished(() => {
-      for (const { hangUp } of clients) hangUp();
-    });
+    for (let i = 0; i < 9; i += 1) ask(context, path);
     await expect.poll(() => begun() >= 9 && searching.size, { timeout: 15_000 }).toBe(1);
     const quick = ['/api/products', '/odata/v1/Products/$count', '/stac/search', '/products'];
     for (const other of quick) expect((await context.get(other)).status).toBe(200);
     expect(searching.size).toBe(1);
   });
+});
 
-  it('start again when the slow lane is free, and end with its time', async () => {
-    const started: number[] = [];
-    const free = Promise.withResolvers<void>();
-    const slowWork = (number: number) => async (signal: AbortSignal) => {
-      started.push(number);
-      await Promise.race([
-        free.promise,
-        new Promise((_, reject) => {
-          signal.addEventListener('abort', () => reject(new AppError('cancelled', 'given up')));
-        }),
-      ]);
-      return number;
-    };
-    const line = createQueryLine({ ...limits, atOnceMax: 1, quickMs: 250 });
-    const { signal } = new AbortController();
-    const [first, second] = [line(slowWork(1), signal), line(slowWork(2), signal)];
-    await expect.poll(() => started).toEqual([1, 2]);
-    expect(await line(async () => 'quick', signal)).toBe('quick');
-    free.resolve();
-    expect(await Promise.all([first, second])).toEqual([1, 2]);
-    expect(started).toEqual([1, 2, 2]);
-    const never = () => new Promise(() => undefined);
-    const limited = createQueryLine({ ...limits, quickMs: 250, slowMs: 5 });
-    await expect(limited(never, signal)).rejects.toMatchObject({
-      code: 'unavailable',
-      message: 'The query took too long.',
-      advice: expect.stringContaining('more specific'),
+it('slow queries start again when the slow lane is free, and end with its time', async () => {
+  const started: number[] = [];
+  const free = Promise.withResolvers<void>();
+  const slowWork = (number: number) => async (signal: AbortSignal) => {
+    started.push(number);
+    await new Promise<void>((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new AppError('cancelled', 'given up')));
+      void free.promise.then(resolve);
     });
-    expect(await limited(async () => 'next', signal)).toBe('next');
+    return number;
+  };
+  const line = createQueryLine({ ...limits, atOnceMax: 1, quickMs: 250 });
+  const [first, second] = [line(slowWork(1), present), line(slowWork(2), present)];
+  await expect.poll(() => started).toEqual([1, 2]);
+  expect(await line(async () => 'quick', present)).toBe('quick');
+  free.resolve();
+  expect(await Promise.all([first, second])).toEqual([1, 2]);
+  expect(started).toEqual([1, 2, 2]);
+  const limited = createQueryLine({ ...limits, quickMs: 250, slowMs: 5 });
+  await expect(limited(() => new Promise(() => undefined), present)).rejects.toMatchObject({
+    code: 'unavailable',
+    advice: expect.stringContaining('more specific'),
   });
+  expect(await limited(async () => 'next', present)).toBe('next');
 });
 
 it('queries of products do not delay those of notifications', async () => {
   const { products, searching } = slowProducts();
-  const context = await openConsole({
-    products,
-    limits: { ...limits, atOnceMax: 1, waitingMax: 0 },
-  });
-  const slow = ask(context, slowPaths[0] ?? '');
+  const one = { ...limits, atOnceMax: 1, waitingMax: 0 };
+  const context = await openConsole({ products, limits: one });
+  ask(context, slowPaths[0] ?? '');
   await expect.poll(() => searching.size).toBe(1);
   expect((await context.get('/api/products')).status).toBe(503);
   expect((await context.get('/api/notifications')).status).toBe(200);
-  slow.hangUp();
 });
 
 describe('a large answer', () => {
-  const large = [
+  it.each([
     '/api/products?limit=101',
     '/api/products?limit=1000&format=csv',
     '/api/notifications?limit=1000',
     '/api/footprints',
     '/odata/v1/Products?$top=1000',
     '/odata/v1/Products?%24top=1000',
-  ];
-
-  it.each(large)(
-    'waits for the large answer of another path, small ones do not: %s',
-    async (path) => {
-      const { products, searching } = slowProducts();
-      const context = await openConsole({ products, limits: { ...limits, waitingMax: 0 } });
-      const slow = ask(context, '/api/products?limit=1000&filter=Online%20eq%20false');
-      await expect.poll(() => searching.size).toBe(1);
-      expect(await context.get(path)).toMatchObject({
-        status: 503,
-        headers: { 'retry-after': '5' },
-      });
-      for (const small of ['/api/products?limit=100', '/api/notifications', '/products', '/']) {
-        expect((await context.get(small)).status).toBe(200);
-      }
-      slow.hangUp();
-      await expect.poll(async () => (await context.get(path)).status).toBe(200);
-    },
-  );
-
-  it('keeps its place until it is sent', async () => {
-    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 0 });
-    const { signal } = new AbortController();
-    const sent = Promise.withResolvers<void>();
-    expect(await line(async () => 'first', signal, sent.promise)).toBe('first');
-    const refused = line(async () => 'second', signal);
-    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
-    sent.resolve();
-    await expect.poll(() => line(async () => 'third', signal).catch(() => null)).toBe('third');
+  ])('waits for the large answer of another path, small ones do not: %s', async (path) => {
+    const { products, searching } = slowProducts();
+    const context = await openConsole({ products, limits: { ...limits, waitingMax: 0 } });
+    const slow = ask(context, '/api/products?limit=1000&filter=Online%20eq%20false');
+    await expect.poll(() => searching.size).toBe(1);
+    expect(await context.get(path)).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    for (const small of ['/api/products?limit=100', '/api/notifications', '/products', '/']) {
+      expect((await context.get(small)).status).toBe(200);
+    }
+    slow.hangUp();
+    await expect.poll(async () => (await context.get(path)).status).toBe(200);
   });
 
-  it('loses its place if its client does not read it in time', async () => {
-    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1, sendMsMax: 20 });
-    const { signal } = new AbortController();
-    await line(async () => 'unread', signal, new Promise(() => undefined));
-    expect(await line(async () => 'next', signal)).toBe('next');
+  it('keeps its place until it is sent, or its client does not read it in time', async () => {
+    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 0 });
+    const sent = Promise.withResolvers<void>();
+    expect(await line(async () => 'first', present, sent.promise)).toBe('first');
+    const refused = line(async () => 'second', present);
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    sent.resolve();
+    await expect.poll(() => line(async () => 'third', present).catch(() => null)).toBe('third');
+    const patient = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1, sendMsMax: 20 });
+    await patient(async () => 'unread', present, new Promise(() => undefined));
+    expect(await patient(async () => 'next', present)).toBe('next');
   });
 });
 
 it('an answer does not stay in memory until the timeout of its query', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
-  const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1, timeoutMs: 3_600_000 });
-  const { signal } = new AbortController();
-  const runOne = async () => new WeakRef(await line(async () => ({ text: 'large' }), signal));
+  const line = createQueryLine({ ...limits, timeoutMs: 3_600_000 });
+  const runOne = async () => new WeakRef(await line(async () => ({ text: 'large' }), present));
   const answer = await runOne();
   const isGone = () => {
     collectGarbage();
@@ -206,8 +177,6 @@ it('an answer does not stay in memory until the timeout of its query', async () 
 });
 
 describe('work in the queue', () => {
-  const present = new AbortController().signal;
-
   it('starts in a separate turn of the event loop, so that no two checks follow each other', async () => {
     let turn = 0;
     let immediate = setImmediate(function next() {
@@ -234,15 +203,11 @@ describe('work in the queue', () => {
     expect(await third).toBe('third');
     const late = line(() => Promise.reject(new Error('It began.')), gone.signal);
     await expect(late).rejects.toMatchObject({ code: 'cancelled' });
-    expect(await line(async () => 'after', present)).toBe('after');
   });
 
   it('reports its failure, and frees its place', async () => {
     const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1 });
-    for (let i = 0; i < 3; i += 1) {
-      await expect(line(() => Promise.reject(new Error('broken')), present)).rejects.toThrow(
-        'broken',
-      );
-    }
+    const failing = () => line(() => Promise.reject(new Error('broken')), present);
+    for (let i = 0; i < 3; i += 1) await expect(failing()).rejects.toThrow('broken');
   });
 });

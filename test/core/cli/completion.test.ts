@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bareEnvironment } from '../../helpers/bare-environment.ts';
-import { expectEnd, printed, runCommand } from '../../helpers/fake-io.ts';
+import { printed, runCommand } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
@@ -44,9 +44,7 @@ const cases: readonly [string[], string[], string[]][] = [
   [['earshot', 'qua'], ['quarantine'], ['query']],
   [['earshot', 'query', ''], ['products', 'summaries', 'drift'], ['list']],
   [['earshot', 'query', '--s'], ['--since', '--source', '--subscription'], ['--sensed']],
-  [['earshot', 'query', '--since', '1h', 'pro'], ['products'], ['--since']],
   [['earshot', 'query', 'products', '--cl'], ['--cloud-below'], ['--ack-id']],
-  [['earshot', 'query', 'products', '-o', ''], ['table', 'geojson', 'ids'], ['products']],
   [['earshot', 'query', '--event', 'query', 'dr'], ['drift'], ['query']],
   [['earshot', '--data-dir', 'query', 'sta'], ['status', 'start'], ['drift']],
   [['earshot', 'admin', 'completion', ''], ['bash', 'zsh', 'fish'], ['query']],
@@ -99,15 +97,4 @@ describe.skipIf(!isInstalled('zsh'))('the completion of zsh (needs zsh)', () => 
     expect(found).toEqual(expect.arrayContaining(offered));
     expect(found.filter((one) => other.includes(one ?? ''))).toEqual([]);
   });
-});
-
-it('refuses an unknown shell, and names the supported ones', async () => {
-  await expectEnd(runCommand('admin completion tcsh'), 2, 'Allowed choices are bash, zsh, fish.');
-});
-
-it('escapes quotes in help texts', async () => {
-  for (const shell of ['bash', 'zsh', 'fish'].filter(isInstalled)) {
-    const file = await scriptOf(shell);
-    run(shell, ['-n', file]);
-  }
 });

@@ -71,30 +71,13 @@ it('lists all problems at once after the settings, and exits 2', async () => {
   expect(JSON.parse((await run('-o', 'json')).out).problems).toHaveLength(3);
 });
 
-it('never shortens a path on a terminal of 80 columns', async () => {
-  const folder = join(temporaryDirectory(), 'backups-of-the-receiver'.repeat(3));
-  const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_CONSOLE_PASSWORD_FILE: '/run/it' };
-  const { out } = await runCommand('admin config', { env, isTTY: true, columns: 80 });
-  expect(out).toMatch(new RegExp(`^EARSHOT_BACKUP_DIR +environment +${folder}$`, 'm'));
-  expect(out).toMatch(/^EARSHOT_CONSOLE_PASSWORD +file of …_FILE +\(set\)$/m);
-});
-
-it('hides the credentials in a URL', async () => {
-  const env = { EARSHOT_TOKEN_URL: `https://me:${password}@id.example.org/token` };
-  const { out, err } = await runCommand('admin config', { env });
-  expect(out).toContain('id.example.org/token');
-  expect(out + err).not.toContain(password);
-});
-
 it.each([
-  ['EARSHOT_CATALOGUE_URL', `https://me:${password}@host:99999/x`],
+  ['EARSHOT_TOKEN_URL', `https://me:${password}@id.example.org/token`],
   ['EARSHOT_CATALOGUE_URL', `https://me:${password}/@[host`],
   ['EARSHOT_PUBLIC_URL', `https:me:a ${password}@host`],
   ['EARSHOT_TOKEN_URL', `//me:p@${password}@host`],
-  ['EARSHOT_INFERENCE_URL', `me:${password}@host`],
-  ['EARSHOT_TRUSTED_PROXIES', `10.0.0.1, https://me:${password}@host`],
   ['EARSHOT_KEEP', `https://me:${password}@host`],
-])('hides the password of a URL in %s that cannot be parsed: %s', async (name, value) => {
+])('hides the password of a URL in %s: %s', async (name, value) => {
   const { code, out, err } = await runCommand('admin config', { env: { [name]: value } });
   expect(code).toBe(2);
   expect(out).toContain('(hidden)@');

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { captureConsole, createLogger } from '../../../src/core/cli/logger.ts';
 import { wrapText } from '../../../src/core/cli/output.ts';
-import { cellWidth } from '../../../src/core/terms/text.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 
 const argv = ['sandbox', '--trust', '/nonexistent/ca.pem'];
@@ -25,7 +24,6 @@ describe('colour', () => {
     ['a terminal', { isTTY: true }, true],
     ['a pipe', { isTTY: false }, false],
     ['a terminal under NO_COLOR', { isTTY: true, env: { NO_COLOR: '1' } }, false],
-    ['a terminal under an empty NO_COLOR', { isTTY: true, env: { NO_COLOR: '' } }, true],
     ['a terminal without colours', { isTTY: true, env: { TERM: 'dumb' } }, false],
   ])('on %s', async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
     const { err } = await runCommand(argv, { isTTY, env: { ...env } });
@@ -92,17 +90,4 @@ describe('a text on a terminal', () => {
     expect(lines.flatMap((line) => line.trim().split(' '))).toEqual(words);
     expect(Math.max(...lines.map((line) => line.length))).toBe(37);
   });
-
-  it('is measured in cells: wide characters count twice', () => {
-    const lines = wrapText('京都 '.repeat(30).trim(), '', { isTTY: true, columns: 36 });
-    expect(lines.map(cellWidth)).toEqual([34, 34, 34, 34, 9]);
-  });
-});
-
-it.each([
-  ['off a terminal', { isTTY: false, columns: 40 }],
-  ['where the width is not known', { isTTY: true, columns: undefined }],
-  ['where hardly any width is left', { isTTY: true, columns: 24 }],
-])('%s a text is one line', (_where, output) => {
-  expect(wrapText(text, '  ', output)).toEqual([`  ${text}`]);
 });

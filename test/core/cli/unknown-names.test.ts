@@ -5,14 +5,12 @@ import { filledContext, numbered, withStore } from '../../helpers/filled-store.t
 
 it.each([
   ['query --subscription sea-icee', 'sea-ice'],
-  ['query --subscription sea-icee --json', 'sea-ice'],
   ['query summaries --subscription sea-icee', 'sea-ice'],
   ['subscriptions history sea-icee', 'sea-ice'],
   ['coverage --subscription sea-icee', 'sea-ice'],
   ['filter explain --subscription sea-icee', 'sea-ice'],
   ['sinks dead bsu', 'bus'],
   ['quarantine show 99', null],
-  ['quarantine drop 99 --yes', null],
 ])('%s exits with 2', async (line, nearest) => {
   const context = await filledContext(numbered(1, 2));
   await withStore(context.dataDir, async ({ administration, sinks }) => {

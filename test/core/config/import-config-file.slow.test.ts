@@ -40,7 +40,6 @@ const dependency = 'node_modules/areas';
 
 it.each<[string, Record<string, string>]>([
   ['without packages', {}],
-  ['of a package without type', { 'package.json': '{}' }],
   ['of a package that is CommonJS', { 'package.json': '{"type":"commonjs"}' }],
   ['of a package that is ESM', { 'package.json': '{"type":"module"}' }],
   [

@@ -1,5 +1,5 @@
 /** `earshot.config.ts`: contents, refusals, and reloading of a changed file. */
-import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { subscriptionsFileName } from '../../../src/core/config/subscriptions-file.ts';
@@ -30,29 +30,11 @@ describe('earshot.config.ts', () => {
     ]);
   });
 
-  it('may have no subscriptions', async () => {
-    expect(await loadSubscriptions(exporting({ subscriptions: {} }))).toEqual([]);
-  });
-
   it('keeps each filter byte by byte', async () => {
     const filter =
       "  contains(Name,'Ka\u0308rnten\u00a0€ ''x''')\r\n\tand\u0000 1 eq 1 \ud83d\ude00 ";
     const loaded = await loadSubscriptions(exporting({ subscriptions: { a: { filter } } }));
     expect(loaded).toEqual([{ ...bare, name: 'a', filter }]);
-  });
-
-  it('may be written in TypeScript and import files next to it', async () => {
-    const folder = temporaryDirectory();
-    writeFileSync(join(folder, 'areas.ts'), "export const alps: string = 'POLYGON((6 45))';\n");
-    write(
-      folder,
-      `import { alps } from './areas.ts';
-       interface Alpine { filter: string }
-       const alpine = { filter: \`area \${alps}\` } satisfies Alpine;
-       export default { subscriptions: { alps: alpine as Alpine } };\n`,
-    );
-    const filter = 'area POLYGON((6 45))';
-    expect(await load(folder)).toEqual([{ ...bare, name: 'alps', filter }]);
   });
 
   it('works as docs/subscriptions.md shows it, in a folder without packages', async () => {
@@ -116,14 +98,8 @@ describe('a filter in code', () => {
   ])('with %s is refused with the reason', async (_title, file, reason) => {
     const folder = temporaryDirectory();
     writeFileSync(join(folder, 'text.geojson'), 'POLYGON((4 50))');
-    const line = {
-      type: 'LineString',
-      coordinates: [
-        [4, 50],
-        [5, 50],
-      ],
-    };
-    writeFileSync(join(folder, 'line.geojson'), JSON.stringify(line));
+    const line = '{"type":"LineString","coordinates":[[4,50],[5,50]]}';
+    writeFileSync(join(folder, 'line.geojson'), line);
     writeFileSync(join(folder, 'open.geojson'), areaOf([4, 50], [5, 50], [5, 51], [4, 51]));
     write(
       folder,
@@ -162,7 +138,6 @@ describe('a file with faults', () => {
   const faulty = (a: unknown) => exporting({ subscriptions: { a } });
   it.each<[text: string, ...problems: string[]]>([
     ['export const subscriptions = {};', form],
-    ['export default null;', form],
     ['export default () => ({ subscriptions: {} });', form],
     [exporting({}), 'subscriptions: …'],
     [exporting({ subscriptions: [] }), 'subscriptions: missing…'],
@@ -218,15 +193,12 @@ describe('a file that cannot be loaded', () => {
       'export default {\n  a: nothing,\n};\n',
       /line 2: nothing is not defined/,
     ],
-    ['lacks a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
     ['needs more than the removal of its types', `enum A { B }\n${good}`, /enum is not supported/],
     [
       'throws',
       `throw new Error('no filter today.');\n${good}`,
       /: no filter today\. Fix or remove/,
     ],
-    ['throws a value that is not an error', `throw 'a text';\n${good}`, /: a text\. Fix or remove/],
-    ['awaits a rejected promise', 'export default await Promise.reject(new Error("x"));', /: x\./],
     ['imports a missing file', `import './gone.ts';\n${good}`, /Cannot find module .*gone\.ts/],
   ])('because it %s is refused with the reason and advice', async (_title, text, reason) => {
     const folder = temporaryDirectory();
@@ -243,32 +215,23 @@ describe('a file that cannot be loaded', () => {
     });
     expect(loaded).toMatchObject({ message: expect.stringContaining(path) });
   });
-
-  it('because it is a folder is refused as well', async () => {
-    const folder = temporaryDirectory();
-    mkdirSync(join(folder, subscriptionsFileName));
-    expect(await load(folder)).toMatchObject({ code: 'configuration' });
-  });
 });
 
 describe('a changed file', () => {
-  it('is loaded again, even with the same size and time, and when an earlier one is restored', async () => {
-    const folder = temporaryDirectory();
-    for (const filter of ['a', 'b', 'c', 'a']) {
-      const path = write(folder, exporting({ subscriptions: { x: { filter } } }));
-      utimesSync(path, 1_700_000_000, 1_700_000_000);
-      const subscriptions = [{ ...bare, name: 'x', filter }];
-      expect(await load(folder)).toEqual(subscriptions);
-    }
-  });
-
-  it('is loaded again after it could not be loaded, had faults, or was missing', async () => {
+  it('is loaded again after it could not be loaded, had faults, or was missing, even with the same size and time', async () => {
     const folder = temporaryDirectory();
     const good = exporting({ subscriptions: { x: {} } });
     const subscriptions = [{ ...bare, name: 'x' }];
-    const broken = ['export default {', "throw new Error('not now');\nexport default 1;", '', good];
+    const broken = [
+      good.replace('x', 'Y'),
+      'export default {',
+      "throw new Error('not now');\nexport default 1;",
+      '',
+      good,
+    ];
     for (const text of broken) {
       write(folder, text);
+      utimesSync(join(folder, subscriptionsFileName), 1_700_000_000, 1_700_000_000);
       if (text !== good) expect(await load(folder)).toMatchObject({ code: 'configuration' });
       write(folder, good);
       expect(await load(folder)).toEqual(subscriptions);

@@ -1,8 +1,6 @@
 /**
  * The table of variables: accepted and refused values of each, and the reference generated from it.
  */
-
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generatedFiles } from '../../../scripts/generated-files.ts';
@@ -324,30 +322,9 @@ describe('a variable', () => {
   });
 });
 
-describe('the generated reference', async () => {
-  const known = rows.flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]));
-  const files = await generatedFiles();
-
-  it.each(['.env.example', 'docs/reference/configuration.md'])(
-    '%s names every variable',
-    (path) => {
-      const written = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-      for (const text of [written, files[path]])
-        expect(new Set(text?.match(/EARSHOT_[A-Z_]*[A-Z]/g))).toEqual(new Set(known));
-    },
-  );
-
-  it('names every default', () => {
-    for (const [, row] of rows)
-      expect(files['docs/reference/configuration.md']).toContain(row.default ?? row.example);
-  });
-
-  it('gives an example file that is a complete configuration once its lines are uncommented', () => {
-    const lines = files['.env.example']?.match(/(?<=^# )EARSHOT_[A-Z_]+=.*$/gm) ?? [];
-    expect(lines).toHaveLength(rows.length);
-    const env = Object.fromEntries(
-      lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-    );
-    expect(loadConfig(environment(env), ['serve'])).toMatchObject({ logLevel: 'info' });
-  });
+it('the example file is a complete configuration once its lines are uncommented', async () => {
+  const lines = (await generatedFiles())['.env.example']?.match(/(?<=^# )EARSHOT_[A-Z_]+=.*$/gm);
+  expect(lines).toHaveLength(rows.length);
+  const env = Object.fromEntries((lines ?? []).map((line) => line.split(/=(.*)/s)));
+  expect(loadConfig(environment(env), ['serve'])).toMatchObject({ logLevel: 'info' });
 });

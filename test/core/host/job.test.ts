@@ -56,7 +56,6 @@ function startRounds(
 describe('rounds', () => {
   it.each<[string, Round[], Partial<JobOptions['every']>, number[]]>([
     ['start after the first delay, then at the interval', [done, done], {}, [10, 100, 100]],
-    ['repeat after the interval when they fail, by default', [fails, fails], {}, [10, 100, 100]],
     [
       'repeat with growing delays when they fail, up to the maximum',
       [fails, fails, fails, fails, fails],
@@ -126,7 +125,6 @@ describe('the lock', () => {
 });
 
 describe('the log', () => {
-  const internal = new AppError('internal', 'a programming error');
   const bug = new TypeError('a programming error');
   it.each<[string, unknown, object]>([
     [
@@ -135,7 +133,6 @@ describe('the log', () => {
       { reason: unavailable.message, details: unavailable.details },
     ],
     ['has all details of an unknown error', bug, { err: bug }],
-    ['has all details of a programming error', internal, { err: internal }],
     ['has the value of a thrown non-error', 'a text', { err: 'a text' }],
   ])('%s', async (_title, error, fields) => {
     const { ended, lines } = startRounds([() => Promise.reject(error)], { fields: { a: 1 } });

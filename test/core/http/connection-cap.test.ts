@@ -62,14 +62,6 @@ const expectClosed = (clients: Client[], closed: boolean[]) =>
 const request = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 const responsesIn = (client: Client) => client.received().split('HTTP/1.1 200').length - 1;
 
-it('closes only the connection that has been idle longest', async () => {
-  const server = await startCapped(2);
-  const clients = await openAll(server, 3);
-  await expectClosed(clients, [true, false, false]);
-  clients.push(await server.open());
-  await expectClosed(clients, [true, true, false, false]);
-});
-
 it('resets the idle time of a connection after each response', async () => {
   const server = await startCapped(2);
   const [first, second] = [await server.open(), await server.open()];
@@ -102,16 +94,6 @@ it('never closes a connection whose second request is in flight, sent before the
   await expect.poll(() => first.closed() || second.closed()).toBe(true);
   server.pending[1]?.end();
   await expect.poll(() => responsesIn(first)).toBe(2);
-});
-
-it('gives the place of a closed connection to the next one', async () => {
-  const server = await startCapped(1);
-  for (let times = 0; times < 5; times += 1) {
-    const client = await server.open();
-    await answered(server, client, 200);
-    client.socket.destroy();
-    await expect.poll(() => client.closed()).toBe(true);
-  }
 });
 
 // Only Linux accepts every address of 127.0.0.0/8 without configuration.

@@ -50,10 +50,6 @@ describe('a secret', () => {
     expect(shown).toBe('1234567 …');
   });
 
-  it('that is empty changes nothing', () => {
-    expect(plain('words', [''])).toBe('words');
-  });
-
   it('is found in any text, whatever surrounds it', () => {
     const any = fc.uint16Array().map((units) => String.fromCharCode(...units));
     fc.assert(

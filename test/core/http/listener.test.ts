@@ -10,7 +10,6 @@ import {
   type ListenerOptions,
   startListener,
 } from '../../../src/core/http/listener.ts';
-import { times } from '../../helpers/thorough.ts';
 import { createKeyPair } from '../../receiver/running-receiver.ts';
 
 const { keyPair: main, caPem } = await createKeyPair();
@@ -100,12 +99,6 @@ describe('requests in one packet', () => {
     release();
     expect(requested).toHaveLength(20);
   });
-
-  it('are answered one after the other when they are few', async () => {
-    const { port } = await start();
-    const answer = await answerTo(await open(port), get.repeat(19) + lastGet);
-    expect(statusesIn(answer)).toEqual(Array(20).fill('200'));
-  });
 });
 
 describe('a response that the client does not read', () => {
@@ -144,14 +137,6 @@ describe('an unreadable request', () => {
     expect(requested).toEqual([]);
   });
 
-  it('gets no second response when the request has been answered early', async () => {
-    const { port } = await start();
-    const socket = await open(port);
-    socket.write('POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
-    await once(socket, 'readable');
-    expect(statusesIn(await answerTo(socket, 'no chunk\r\n\r\n'))).toEqual(['200']);
-  });
-
   it('does not remove the response to the request before it', async () => {
     const { fetch, release } = blockingApp();
     const { port } = await start({ fetch });
@@ -184,16 +169,12 @@ it('every response restricts browsers, and reveals no software', async () => {
   });
 });
 
-it.each(['content-security-policy', 'Content-Security-Policy'])(
-  'a response with its own %s has only that one',
-  async (name) => {
-    const headers = { [name]: "default-src 'self'" };
-    const { port } = await start({ fetch: () => new Response('here', { headers }) });
-    const answer = await fetch(`http://127.0.0.1:${port}/x`);
-    expect(answer.headers.get(name)).toBe("default-src 'self'");
-    expect(answer.headers.get('cache-control')).toBe('no-store');
-  },
-);
+it('a response with its own policy has only that one', async () => {
+  const headers = { 'Content-Security-Policy': "default-src 'self'" };
+  const { port } = await start({ fetch: () => new Response('here', { headers }) });
+  const answer = await fetch(`http://127.0.0.1:${port}/x`);
+  expect(answer.headers.get('content-security-policy')).toBe("default-src 'self'");
+});
 
 describe.each([
   ['from the start', false],
@@ -216,17 +197,13 @@ describe.each([
     expect(socket.getCipher().name).toBe(ciphers);
   });
 
-  it.each([
-    'ECDHE-ECDSA-AES128-SHA',
-    'ECDHE-ECDSA-AES256-SHA384',
-    'ECDHE-ECDSA-AES128-CCM',
-    'ECDHE-ECDSA-ARIA128-GCM-SHA256',
-    'AES128-GCM-SHA256',
-    'DHE-RSA-AES128-GCM-SHA256',
-  ])('1.2 refuses %s', async (cipher) => {
-    const ciphers = `${cipher}@SECLEVEL=0`;
-    await expect(handshake(await startTls(), { ...tls12, ciphers })).rejects.toThrow();
-  });
+  it.each(['ECDHE-ECDSA-AES128-SHA', 'AES128-GCM-SHA256', 'DHE-RSA-AES128-GCM-SHA256'])(
+    '1.2 refuses %s',
+    async (cipher) => {
+      const ciphers = `${cipher}@SECLEVEL=0`;
+      await expect(handshake(await startTls(), { ...tls12, ciphers })).rejects.toThrow();
+    },
+  );
 
   it("uses our order of ciphers, not the client's", async () => {
     const ciphers = 'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256';
@@ -298,30 +275,6 @@ describe('a replaced certificate', () => {
     expect(await answerTo(await handshake(port), lastGet)).toContain('here');
     await expect(handshake(port, trusting(caPem))).rejects.toThrow(/certificate/);
     expect(await answerTo(earlier, lastGet)).toContain('here');
-  });
-
-  it('is used for a client that tries to resume its earlier session', async () => {
-    const { port, renew } = await renewed();
-    const before = await handshake(port);
-    const [session] = await once(before, 'session');
-    renew();
-    const after = await handshake(port, { session });
-    expect(after.isSessionReused()).toBe(false);
-    expect(after.getPeerX509Certificate()?.fingerprint256).toBe(fingerprintOf(other));
-  });
-
-  it("keeps the listener's requirements for a handshake", async () => {
-    const { port, renew } = await renewed();
-    renew();
-    const old = {
-      minVersion: 'TLSv1.1',
-      maxVersion: 'TLSv1.1',
-      ciphers: 'ALL@SECLEVEL=0',
-    } as const;
-    const code = 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION';
-    await expect(handshake(port, old)).rejects.toMatchObject({ code });
-    const offered = { ALPNProtocols: ['h2', 'http/1.1'] };
-    expect(await certificateFor(port, offered)).toMatchObject({ by: 'http/1.1' });
   });
 
   it('that is invalid changes nothing', async () => {
@@ -399,7 +352,7 @@ describe('a proof of a name', () => {
     const session = (await handshake(port, options)).getSession();
     if (session === undefined) throw new Error('There is no session.');
     // Shorter than a first handshake: the request arrives together with its end.
-    for (let times = 0; times < 20; times += 1) {
+    for (let i = 0; i < 20; i += 1) {
       expect(await answerTo(begin(port, { ...options, session }), lastGet)).toBe('');
     }
     expect(requested).toEqual([]);
@@ -419,14 +372,4 @@ describe('a proof of a name', () => {
     await expect(handshake(port, proving)).rejects.toThrow();
     expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
-
-  it('leaves the listener unchanged, many times', async () => {
-    const { port, requested } = await startProving();
-    for (let batch = 0; batch < times(2, 20); batch += 1) {
-      const sockets = await Promise.all(Array.from({ length: 50 }, () => handshake(port, proving)));
-      for (const socket of sockets) socket.destroy();
-    }
-    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
-    expect(requested).toEqual(['/x']);
-  }, 60_000);
 });

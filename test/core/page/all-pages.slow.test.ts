@@ -89,24 +89,6 @@ describe.skipIf(!hasChromium)('every page (needs Chromium)', () => {
     await page.context().close();
   });
 
-  it('shows a product of each collection on a phone without scrolling sideways', async () => {
-    const { page } = await openPage(browser, seeded.url, { viewport: { width: 390, height: 844 } });
-    const kinds = Map.groupBy(seeded.products, ({ Name }) => Name.slice(0, 2));
-    for (const [{ Id, Name } = { Id: '', Name: '' }] of kinds.values()) {
-      await page.goto(`${seeded.url}/products/${Id}`);
-      const list = page.getByRole('region', { name: 'Notifications about the product' });
-      expect(await list.locator('td').allInnerTexts()).toContain('created');
-      const excess = await page.evaluate<number[]>(
-        `[...document.querySelectorAll('[data-list]')].map(({ parentElement: one }) => one.scrollWidth - one.clientWidth)`,
-      );
-      expect(
-        excess.filter((pixels) => pixels > 0),
-        Name,
-      ).toEqual([]);
-    }
-    await page.context().close();
-  });
-
   it('shows its data without JavaScript', async () => {
     const { page } = await openPage(browser, seeded.url, { javaScriptEnabled: false });
     for (const path of all) {
@@ -134,22 +116,6 @@ describe.skipIf(!hasChromium)('every page (needs Chromium)', () => {
         expect(await link.getAttribute('href')).toContain(state);
       }
     }
-    await page.context().close();
-  });
-
-  it('shows a push in the counts of the overview within two seconds', async () => {
-    const { page } = await openPage(browser, `${seeded.url}/`);
-    const total = async () =>
-      Number(
-        (await page.locator('main').innerText())
-          .match(/([\d,]+) in this period/)?.[1]
-          ?.replace(',', ''),
-      );
-    const before = await total();
-    const sentAtMs = performance.now();
-    expect(await seeded.push(seeded.generator.next(Date.now()))).toBe(200);
-    await expect.poll(total, { interval: 50 }).toBe(before + 1);
-    expect(performance.now() - sentAtMs).toBeLessThan(2_000);
     await page.context().close();
   });
 

@@ -2,10 +2,11 @@
 
 import { hourUs } from '../../../src/core/terms/time-units.ts';
 import { sinkReader } from '../../../src/features/sinks/terms.ts';
-import type { BackgroundJobs } from '../../../src/features/status/read-status.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/features/summary/terms.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { registrationOf } from '../../admin/samples.ts';
 import { doneWith } from '../../features/summary/summary-jobs.ts';
+import type { ShownJobs } from '../../helpers/running-jobs.ts';
 
 const dayUs = 24 * hourUs;
 
@@ -14,8 +15,7 @@ export const hostileSummary =
   'Clouds cover <img src=x onerror="document.title=1"> 12 % of \u202ethe Alps.';
 
 /** Background jobs with configured sinks and summaries. */
-export const seededJobs: BackgroundJobs = {
-  version: '1.0.0',
+export const seededJobs: ShownJobs = {
   deliveryState: () => ({
     names: ['archive', 'hook'],
     kinds: new Map([
@@ -25,8 +25,6 @@ export const seededJobs: BackgroundJobs = {
     fault: null,
   }),
   summaryMode: async () => 'each',
-  backupEveryHours: null,
-  comparisonOff: 'This receiver compares only on request.',
 };
 
 /** Adds the data to a store whose log is filled. */
@@ -42,19 +40,12 @@ async function registerPaused({ administration }: Store, now: number): Promise<v
   const entry = { subscription: 'andes', subscriptionId: id };
   const filter = "Collection/Name eq 'SENTINEL-1' and contains(Name,'GRD')";
   await administration.commit({
-    save: {
-      ...{ name: 'andes', type: 'push', events: ['created'], filter, status: 'paused' },
-      ...{
-        subscriptionId: id,
-        unfinished: false,
-        earlierIds: [],
-        origin: 'flags',
-        credentialsDigest: null,
-      },
-      ...{ changedByPerson: false, reported: [] },
+    save: registrationOf({
+      credentialsDigest: null,
+      ...{ name: 'andes', events: ['created'], filter, status: 'paused', subscriptionId: id },
       ...{ activityAtUs: now - 3 * dayUs, notifiedAtUs: now - 3 * dayUs },
       ...{ runningSeenAtUs: now - 3 * dayUs, pausedSeenAtUs: now - 2 * dayUs },
-    },
+    }),
     history: [
       {
         ...{ ...entry, atUs: now - 9 * dayUs, action: 'created', actor: 'register' },

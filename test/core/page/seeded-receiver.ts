@@ -4,20 +4,21 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { app } from '../../../src/app.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import type { Delivery } from '../../../src/core/terms/ports.ts';
 import { hourUs } from '../../../src/core/terms/time-units.ts';
-import type { BackgroundJobs } from '../../../src/features/status/read-status.ts';
 import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { runningJobs } from '../../helpers/running-jobs.ts';
+import { registrationOf } from '../../admin/samples.ts';
+import { testIo } from '../../helpers/fake-io.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
+import { runningJobs, type ShownJobs } from '../../helpers/running-jobs.ts';
 import { openStore } from '../../helpers/store.ts';
+import { loopback, serveConfig } from '../../receiver/serve-config.ts';
 import { fillOperation, seededJobs } from './seeded-operation.ts';
 
-const loopback = { host: '127.0.0.1', port: 0 };
 const pair = { username: 'catalogue', password: 'a-password-of-32-characters-000' };
 const dayUs = 24 * hourUs;
 
@@ -49,7 +50,7 @@ export interface SeededReceiver extends History {
 /** Another history, with its own clock and background jobs. */
 export interface Plan {
   nowUs: () => number;
-  jobs: BackgroundJobs;
+  jobs: ShownJobs;
   fill(store: Store, generator: Generator): Promise<History>;
 }
 
@@ -104,30 +105,20 @@ export async function openSeeded({
 }
 
 const realNowUs = () => Date.now() * 1_000;
-const silent = () => undefined;
 
 async function serveFolder(
   dataDir: string,
   listen: typeof loopback,
   { nowUs, jobs }: Plan,
 ): Promise<RunningReceiver> {
-  const receiver = await serve(
-    {
-      listen: loopback,
-      publicUrl: undefined,
-      dataDir,
-      diskReserveBytes: undefined,
-      sharedLog: null,
-      credentials: { source: 'variables', pairs: [pair] },
-      tls: { kind: 'off' },
-      trustedProxies: [],
-      console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
-      index: true,
-      logLevel: 'warn',
-    },
-    { debug: silent, info: silent, warn: silent, error: silent },
-    { nowUs, newId: randomUUID, features: app, random: Math.random },
-  );
+  const config = serveConfig({
+    dataDir,
+    credentials: { source: 'variables', pairs: [pair] },
+    console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
+    index: true,
+  });
+  const io = testIo({ nowUs, random: Math.random });
+  const receiver = await serve(config, silentLog, io);
   receiver.setBackgroundJobs(runningJobs(jobs));
   return receiver;
 }
@@ -201,31 +192,15 @@ function pushed(body: string, receivedAtUs: number): Delivery {
 }
 
 async function register({ administration }: Store, now: number): Promise<void> {
-  const fromUs = now - 3 * dayUs;
-  const subscription = {
-    name: 'alps',
-    type: 'push' as const,
-    events: ['created', 'deleted'] as const,
-    filter: "Collection/Name eq 'SENTINEL-2'",
-    status: 'running' as const,
-  };
   const id = 'c06f2e68-fb9e-4e22-ac57-49566e8621fb';
-  const entry = { atUs: fromUs, subscription: 'alps', subscriptionId: id };
+  const entry = { atUs: now - 3 * dayUs, subscription: 'alps', subscriptionId: id };
+  const activity = { activityAtUs: now - 60_000_000, notifiedAtUs: now - 60_000_000 };
   await administration.commit({
-    save: {
-      ...subscription,
-      subscriptionId: id,
-      unfinished: false,
-      earlierIds: [],
-      origin: 'flags',
+    save: registrationOf({
       credentialsDigest: null,
-      activityAtUs: now - 60_000_000,
-      notifiedAtUs: now - 60_000_000,
-      runningSeenAtUs: now,
-      pausedSeenAtUs: null,
-      changedByPerson: false,
-      reported: [],
-    },
+      ...{ ...activity, subscriptionId: id, runningSeenAtUs: now },
+      ...{ events: ['created', 'deleted'], filter: "Collection/Name eq 'SENTINEL-2'" },
+    }),
     history: [
       { ...entry, action: 'created', actor: 'register', reason: 'It is in earshot.config.ts.' },
     ],

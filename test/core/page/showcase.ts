@@ -5,12 +5,13 @@
 
 import { hourUs } from '../../../src/core/terms/time-units.ts';
 import { sinkReader } from '../../../src/features/sinks/terms.ts';
-import type { BackgroundJobs } from '../../../src/features/status/read-status.ts';
 import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import type { NewSummaryJob } from '../../../src/features/summary/terms.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { registrationOf } from '../../admin/samples.ts';
 import { doneWith } from '../../features/summary/summary-jobs.ts';
+import type { ShownJobs } from '../../helpers/running-jobs.ts';
 import {
   type Generator,
   type History,
@@ -33,8 +34,7 @@ const recoveredHourUs = todayUs - 107 * hourUs;
 
 const sinkNames = ['archive', 'quicklooks', 'team-hook'];
 
-const jobs: BackgroundJobs = {
-  version: '1.0.0',
+const jobs: ShownJobs = {
   deliveryState: () => ({
     names: sinkNames,
     kinds: new Map([
@@ -45,8 +45,6 @@ const jobs: BackgroundJobs = {
     fault: null,
   }),
   summaryMode: async () => 'each',
-  backupEveryHours: 24,
-  comparisonOff: null,
 };
 
 export const showcase: Plan = { nowUs: () => showcaseNowUs, jobs, fill };
@@ -193,17 +191,11 @@ async function register({ administration }: Store): Promise<void> {
   const latest = showcaseNowUs - minuteUs;
   for (const { name, subscriptionId, filter, events } of subscriptions) {
     await administration.commit({
-      save: {
-        ...{ name, type: 'push', events, filter, status: 'running', subscriptionId },
-        ...{ unfinished: false, earlierIds: [], origin: 'flags', credentialsDigest: null },
-        ...{ activityAtUs: latest, notifiedAtUs: latest },
-        ...{
-          runningSeenAtUs: showcaseNowUs,
-          pausedSeenAtUs: null,
-          changedByPerson: false,
-          reported: [],
-        },
-      },
+      save: registrationOf({
+        credentialsDigest: null,
+        ...{ name, events, filter, subscriptionId },
+        ...{ activityAtUs: latest, notifiedAtUs: latest, runningSeenAtUs: showcaseNowUs },
+      }),
       history: [
         {
           ...{ atUs: todayUs - days * dayUs, subscription: name, subscriptionId },

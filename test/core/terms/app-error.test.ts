@@ -1,24 +1,13 @@
 /** Text and data of our errors, and errors as findings. */
 import { describe, expect, it } from 'vitest';
 import { deserializeError, serializeError } from '../../../src/core/host/rpc.ts';
-import { AppError, errorText } from '../../../src/core/terms/app-error.ts';
+import { AppError } from '../../../src/core/terms/app-error.ts';
 import { failedFinding } from '../../../src/core/terms/finding.ts';
 
 const advice = 'Free some space.';
 const details = ['a: no', 'b: no'];
 const facts = { limit: 'tokensPerDay', left: 0 };
 const full = new AppError('unavailable', 'The disk is full.', { advice, details, facts });
-
-describe('the text of an error', () => {
-  it.each([
-    ['of ours is the message and the advice', full, 'The disk is full. Free some space.'],
-    ['of ours without advice is the message', new AppError('invalid', 'No.'), 'No.'],
-    ['of others is the message', new RangeError('too far'), 'too far'],
-    ['that is not an Error is its value as text', 'gone', 'gone'],
-  ])('%s', (_, error, text) => {
-    expect(errorText(error)).toBe(text);
-  });
-});
 
 describe('the data of an error', () => {
   it('is kept by a copy, except for changed fields', () => {

@@ -4,16 +4,8 @@ import { editDistance } from '../../../src/core/terms/text.ts';
 
 describe('the edit distance', () => {
   it.each([
-    ['', '', 0],
-    ['', 'name', 4],
-    ['name', '', 4],
     ['kitten', 'sitting', 3],
-    ['saturday', 'sunday', 3],
-    ['cloudCover', 'cloudcover', 1],
-    ['stauts', 'status', 1],
-    ['ab', 'ba', 1],
     ['abcd', 'badc', 2],
-    ['stauts', 'start', 2],
     // No part is edited twice: two neighbours swapped, then separated, count as three.
     ['ca', 'abc', 3],
   ])('of %o and %o is %d', (from, to, distance) => {

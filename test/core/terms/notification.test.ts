@@ -8,47 +8,26 @@ import { driftShapes, type FaultCode } from '../../../src/core/terms/notificatio
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { read, readOne, sample, sampleRead, varied } from './sample-notification.ts';
 
-/** Every combination of the known forms of a notification. */
-const ackIds = [
-  { title: 'an AckId', changes: {}, ackId: sample.AckId, drift: [] },
-  { title: 'no AckId', changes: { AckId: undefined }, ackId: null, drift: ['ack-id-absent'] },
-  { title: 'AckId null', changes: { AckId: null }, ackId: null, drift: ['ack-id-absent'] },
-  { title: 'an empty AckId', changes: { AckId: '' }, ackId: null, drift: ['ack-id-odd'] },
-  { title: 'a number as AckId', changes: { AckId: 17 }, ackId: '17', drift: ['ack-id-odd'] },
-  { title: 'an object as AckId', changes: { AckId: {} }, ackId: null, drift: ['ack-id-odd'] },
-  { title: 'a GUID as AckId', changes: { AckId: sample.ProductId }, ackId: sample.ProductId },
-];
-const values = [
-  { title: 'value', changes: {}, drift: [] },
-  {
-    title: 'Value',
-    changes: { value: undefined, Value: sample.value },
-    drift: ['value-capitalised'],
-  },
-];
-const wraps = [
-  { title: 'one object', wrap: (item: object): unknown => item, drift: [] },
-  { title: 'an array of one', wrap: (item: object): unknown => [item], drift: ['body-array'] },
-];
-const combinations = ackIds.flatMap((ack) =>
-  values.flatMap((value) => wraps.map((wrap) => ({ ack, value, wrap }))),
-);
-
 describe('a body', () => {
-  it.each(combinations)(
-    'of $wrap.title with $value.title and $ack.title is read, and its drift recorded',
-    ({ ack, value, wrap }) => {
-      const { drift, ...notification } = readOne(
-        wrap.wrap(varied({ ...ack.changes, ...value.changes })),
-      );
-      expect(notification).toEqual({ ...sampleRead, ackId: ack.ackId });
-      const expected = [...wrap.drift, ...(ack.drift ?? []), ...value.drift];
-      expect(drift.toSorted()).toEqual(expected.toSorted());
-    },
-  );
-
-  it('in the documented form shows no drift at all', () => {
-    expect(readOne(sample)).toEqual({ ...sampleRead, drift: [] });
+  it.each([
+    [sample.AckId, sample.AckId, []],
+    [undefined, null, ['ack-id-absent']],
+    ['', null, ['ack-id-odd']],
+    [17, '17', ['ack-id-odd']],
+    [{}, null, ['ack-id-odd']],
+  ])('with the AckId %j is read in each form, and its drift recorded', (AckId, ackId, drift) => {
+    const usual = varied({ AckId });
+    const capitalised = varied({ AckId, value: undefined, Value: sample.value });
+    for (const [body, more] of [
+      [usual, []],
+      [[usual], ['body-array']],
+      [capitalised, ['value-capitalised']],
+      [[capitalised], ['body-array', 'value-capitalised']],
+    ] as const) {
+      const { drift: found, ...notification } = readOne(body);
+      expect(notification).toEqual({ ...sampleRead, ackId });
+      expect(found.toSorted()).toEqual([...drift, ...more].toSorted());
+    }
   });
 
   it('keeps the position of each notification in its array, after invalid elements', () => {
@@ -65,28 +44,6 @@ describe('a body', () => {
 
   it('with a byte order mark is read without drift', () => {
     expect(readOne(`\ufeff${JSON.stringify(sample)}`)).toEqual({ ...sampleRead, drift: [] });
-  });
-
-  it('with broken UTF-8 is read', () => {
-    const bytes = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));
-    bytes[bytes.indexOf('~')] = 0xff;
-    expect(readOne(new Uint8Array(bytes))).toMatchObject({
-      productName: 'A\ufffdB',
-      drift: ['utf8-invalid'],
-    });
-  });
-
-  it('with a deletion in the documented form is read', () => {
-    const value = {
-      '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',
-      Id: sample.ProductId,
-      Name: sample.ProductName,
-      DeletionDate: '2026-05-02T00:00:00.000000Z',
-      DeletionCause: 'Reprocessed product',
-      Attributes: [],
-    };
-    const deleted = varied({ SubscriptionEvent: 'deleted', value });
-    expect(readOne(deleted)).toEqual({ ...sampleRead, event: 'deleted', drift: [] });
   });
 
   it.each([
@@ -172,13 +129,6 @@ describe('the reader refuses', () => {
       expect(faults.map(({ code }) => code)).toEqual(['event-missing']);
     },
   );
-
-  it('with a message that contains only plain characters of the body', () => {
-    const [fault] = read('\u001b[31mé').faults;
-    expect(fault?.code).toBe('not-json');
-    expect(fault?.message).toMatch(/^[\x20-\x7e]+$/);
-    expect(fault?.message.length).toBeLessThan(300);
-  });
 });
 
 const brokenUtf8 = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));
@@ -216,17 +166,6 @@ describe('the drift shape', () => {
     expect(example, `an example of ${shape} is missing in this file`).toBeDefined();
     expect(read(example?.body).drift).toEqual([shape]);
     expect(read(example?.body).faults).toEqual([]);
-  });
-
-  it.each([17, {}, [], true, ''])('notification-date-odd reports the date %j', (date) => {
-    expect(readOne(varied({ NotificationDate: date }))).toMatchObject({
-      notificationDateUs: null,
-      drift: ['notification-date-odd'],
-    });
-  });
-
-  it.each([17, 'text', [], true])('value-odd reports the value %j', (odd) => {
-    expect(readOne(varied({ value: odd })).drift).toEqual(['value-odd']);
   });
 
   it.each(['SubscriptionId', 'NotificationDate', 'AckId', 'value'])(
@@ -287,18 +226,13 @@ describe('a date', () => {
 
   it.each([
     ['2026-05-01T16:20:05+02:00', secondUs],
-    ['2026-05-01T16:20:05+0200', secondUs],
     ['2026-05-01T08:50:05-05:30', secondUs],
     ['2026-05-01 14:20:05Z', secondUs],
-    ['2026-05-01t14:20:05z', secondUs],
     [' 2026-05-01T14:20:05Z\n', secondUs],
     ['2026-05-01T14:20:05,5Z', secondUs + 500_000],
-    ['2026-05-01T14:20:05.1234567890Z', secondUs + 123_456],
     ['2026-05-01T14:20Z', secondUs - 5_000_000],
-    ['2024-02-29T00:00:00Z', Date.UTC(2024, 1, 29) * 1000],
     ['1969-12-31T23:59:59.999999Z', -1],
     // Leap seconds are the start of the next second.
-    ['1990-12-31T23:59:60Z', Date.UTC(1991, 0, 1) * 1000],
     ['1990-12-31T15:59:60.75-08:00', Date.UTC(1991, 0, 1) * 1000],
     ['2026-05-01T14:20:60Z', secondUs + 55_000_000],
   ])('%j is read', (text, us) => {
@@ -312,27 +246,18 @@ describe('a date', () => {
   it.each([
     '',
     'yesterday',
-    '2026',
     '2026-05',
-    '20260501',
-    '2026-00-01',
     '2026-13-01',
     '2026-02-29',
-    '2026-04-31T00:00:00Z',
-    '2026-05-00T00:00:00Z',
     '2026-05-01T24:00:00Z',
     '2026-05-01T14:60:00Z',
     '2026-05-01T14:20:61Z',
     '9999-12-31T23:59:60Z',
-    '9999-12-31T23:59:59-00:01',
     '0000-01-01T00:00:00+00:01',
-    '2026-05-01T14Z',
     '2026-05-01T14:20:05.Z',
     '2026-05-01T14:20:05 Europe/Rome',
     '2026-05-01T14:20:05+99:99',
-    '2026-05-01T14:20:05Zulu',
     'x2026-05-01T14:20:05Z',
-    '+02026-05-01T14:20:05Z',
     '1777645205',
   ])('%j is not a date', (text) => {
     expect(parseDate(text)).toBeNull();
@@ -368,11 +293,7 @@ describe('writing a date', () => {
 
   it.each([
     ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999Z'],
-    ['9999-12-31', '9999-12-31T00:00:00.000Z'],
     ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00.000Z'],
-    ['0001-01-01T00:00:00.0005Z', '0001-01-01T00:00:00.000Z'],
-    ['3500-01-01', '3500-01-01T00:00:00.000Z'],
-    ['9996-02-29T12:00:00.5+01:00', '9996-02-29T11:00:00.500Z'],
     ['2255-06-05T23:47:34.739999Z', '2255-06-05T23:47:34.739999Z'],
     ['2255-06-05T23:47:34.740001Z', '2255-06-05T23:47:34.740Z'],
     ['1684-07-28T00:12:25.259999Z', '1684-07-28T00:12:25.259Z'],
@@ -388,16 +309,6 @@ describe('writing a date', () => {
         expect(formatDateUs(us)).toBe(represented(text));
         expect(parseDate(formatDateUs(us))).toEqual({ us, zoned: true });
         expect(millisecondOf(us)).toBe(Date.parse(text));
-      }),
-    );
-  });
-
-  it('keeps the order of moments', () => {
-    fc.assert(
-      fc.property(anyDate, anyDate, (a, b) => {
-        expect(Math.sign(usOf(a) - usOf(b))).toBe(
-          Number(represented(a) > represented(b)) - Number(represented(a) < represented(b)),
-        );
       }),
     );
   });
@@ -438,21 +349,6 @@ describe('the reader accepts', () => {
       );
       expect(drift.filter((shape) => shape.startsWith('unknown-field:'))).toEqual([]);
     }
-  });
-
-  it('the known drift of the documented examples', (context) => {
-    if (missing) context.skip(missing);
-    const driftOf = (name: string) =>
-      new Set(read(new Uint8Array(readFileSync(new URL(`notifications/${name}`, fixtures)))).drift);
-    expect(driftOf('push-created-s1-cog-vendor-sample.capital-Value.json')).toEqual(
-      new Set(['value-capitalised', 'ack-id-absent']),
-    );
-    expect(driftOf('pull-read-after-3-days.json')).toEqual(
-      new Set(['body-array', 'product-name-absent', 'value-absent']),
-    );
-    expect(driftOf('doc-push-deleted-s1-slc.elided.json')).toEqual(
-      new Set(['body-array', 'ack-id-absent']),
-    );
   });
 
   it('our own products: new, modified and deleted', () => {

@@ -1,5 +1,7 @@
 /** Sample findings for tests of alerts. */
-import type { AlertFinding, Alerts } from '../../../src/features/alerts/terms.ts';
+
+import type { AlertFinding } from '../../../src/core/terms/check.ts';
+import type { Alerts } from '../../../src/features/alerts/terms.ts';
 
 const atUs = 1_795_000_000_000_001;
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type AlertChannel, alertKinds, alertLevels } from '../../../src/core/terms/kinds.ts';
+import { type AlertChannel, alertLevels } from '../../../src/core/terms/kinds.ts';
 import {
   type AlertQuery,
   type Alerts,
   alertWaitMaxUs,
 } from '../../../src/features/alerts/terms.ts';
+import { alertKinds } from '../../helpers/status.ts';
 import { openLocalStore } from '../../store/local-store.ts';
-import { openFile } from '../../store/sqlite-store.ts';
 import { finding, settle } from './alert-findings.ts';
 
 const atUs = 1_795_000_000_000_001;
@@ -17,6 +17,8 @@ async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[
   const due = await alerts.dueDeliveries({ nowUs, limit });
   return due.map(({ alert, change, channel }) => `${change} ${alert.subject} ${channel}`);
 }
+
+const openAlerts = async () => (await openLocalStore()).store.alerts;
 
 async function sendAll(alerts: Alerts): Promise<void> {
   for (const { id } of await alerts.dueDeliveries({ nowUs: atUs, limit: 99 })) {
@@ -40,7 +42,7 @@ describe('stored alerts', () => {
   });
 
   it('are raised once, resolved once, and raised again as new alerts', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     const [first] = (await settle(alerts, [finding()])).raised;
     for (const _ of [1, 2]) {
       expect(await settle(alerts, [finding()])).toEqual({ raised: [], resolved: [] });
@@ -54,7 +56,7 @@ describe('stored alerts', () => {
   });
 
   it('take the newest text of an active alert and keep its first time', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     const [{ id } = { id: 0 }] = (await settle(alerts, [finding()])).raised;
     const newer = finding({ text: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
     await settle(alerts, [finding({ text: 'Lost.' }), newer], { atUs: atUs + 5 });
@@ -64,7 +66,7 @@ describe('stored alerts', () => {
   });
 
   it('are listed by the time in which they were active, and page by page', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     await settle(alerts, [finding()]);
     await settle(alerts, [], { atUs: atUs + 10 });
     await settle(alerts, [finding()], { atUs: atUs + 20 });
@@ -80,7 +82,7 @@ describe('stored alerts', () => {
   });
 
   it('notify again when an alert becomes critical, and not otherwise', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     const critical = finding({ level: 'critical' });
     await settle(alerts, [finding()]);
     await sendAll(alerts);
@@ -94,34 +96,14 @@ describe('stored alerts', () => {
     expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([finding()]);
   });
 
-  it('stay unchanged when their check did not run', async () => {
-    const { alerts } = (await openLocalStore()).store;
+  it('are resolved only when checked, and never before they were raised', async () => {
+    const alerts = await openAlerts();
     const others = [finding({ subject: 'andes' }), finding({ kind: 'disk', subject: '' })];
     await settle(alerts, [finding(), ...others]);
-    const { resolved } = await settle(alerts, []);
-    expect(resolved.map(({ subject }) => subject)).toEqual(['alps']);
+    const { resolved } = await settle(alerts, [], { atUs: atUs - 50 });
+    expect(resolved).toMatchObject([{ subject: 'alps', raisedAtUs: atUs, resolvedAtUs: atUs }]);
     const lasting = await alerts.alerts({ all: false, limit: 9 });
     expect(lasting).toMatchObject(others.toReversed());
-  });
-
-  it('are never resolved before they were raised, even if the clock is set back', async () => {
-    const { alerts } = (await openLocalStore()).store;
-    await settle(alerts, [finding()]);
-    const { resolved } = await settle(alerts, [], { atUs: atUs - 50 });
-    expect(resolved).toMatchObject([{ raisedAtUs: atUs, resolvedAtUs: atUs }]);
-  });
-
-  it('stay unchanged when one of the findings cannot be stored', async () => {
-    const { alerts } = (await openLocalStore()).store;
-    await settle(alerts, [finding({ subject: 'lasting' })], { channels: [] });
-    const refused = settle(alerts, [finding(), finding({ subject: 'andes' })], {
-      checked: [finding({ subject: 'lasting' })],
-      channels: ['url', null as unknown as AlertChannel],
-    });
-    await expect(refused).rejects.toMatchObject({ code: 'internal' });
-    const kept = await alerts.alerts({ all: true, limit: 9 });
-    expect(kept).toMatchObject([{ subject: 'lasting', resolvedAtUs: null }]);
-    expect(await alerts.unsentDeliveries(atUs)).toEqual([]);
   });
 });
 
@@ -147,7 +129,7 @@ describe('due alert notifications', () => {
   });
 
   it('report the end of an alert after its start, separately for each channel', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     await settle(alerts, [finding()]);
     await settle(alerts, []);
     expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
@@ -170,10 +152,9 @@ describe('due alert notifications', () => {
   });
 
   it('report the end of an alert before its next start', async () => {
-    const { alerts } = (await openLocalStore()).store;
-    const channels = ['url'] as const;
+    const alerts = await openAlerts();
     for (const findings of [[finding()], [], [finding()]]) {
-      await settle(alerts, findings, { channels });
+      await settle(alerts, findings, { channels: ['url'] });
     }
     for (const change of ['raised', 'resolved', 'raised']) {
       expect(await dueNow(alerts)).toEqual([`${change} alps url`]);
@@ -181,37 +162,22 @@ describe('due alert notifications', () => {
     }
   });
 
-  it('of one alert do not block those of another', async () => {
-    const { alerts } = (await openLocalStore()).store;
-    const channels = ['url'] as const;
-    await settle(alerts, [finding(), finding({ subject: 'andes' })], { channels });
-    const [first] = await alerts.dueDeliveries({ nowUs: atUs, limit: 1 });
-    const error = 'It timed out.';
-    const later = { outcome: 'failed', error, nextAttemptAtUs: atUs + 9 } as const;
-    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, ...later });
-    expect(await dueNow(alerts)).toEqual(['raised andes url']);
-  });
-
   it('are selected by channel, so that one channel cannot fill the limit of another', async () => {
-    const { alerts } = (await openLocalStore()).store;
-    const subjects = ['alps', 'andes', 'altai'];
-    await settle(
-      alerts,
-      subjects.map((subject) => finding({ subject })),
-      { channels: ['url'] },
-    );
+    const alerts = await openAlerts();
+    const subjects = ['alps', 'andes', 'altai'].map((subject) => finding({ subject }));
+    await settle(alerts, subjects, { channels: ['url'] });
     await settle(alerts, [finding({ subject: 'lake' })], { checked: [], channels: ['command'] });
-    const due = (channel: AlertChannel | undefined) =>
-      alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
-    const listed = async (channel?: AlertChannel) =>
-      (await due(channel)).map(({ alert }) => alert.subject);
+    const listed = async (channel?: AlertChannel) => {
+      const due = await alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
+      return due.map(({ alert }) => alert.subject);
+    };
     expect(await listed('command')).toEqual(['lake']);
     expect(await listed('url')).toEqual(['alps', 'andes']);
     expect(await listed()).toEqual(['alps', 'andes']);
   });
 
   it('list pending deliveries, and abandoned ones for a week', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     await settle(alerts, [finding()]);
     const [url, command] = await alerts.unsentDeliveries(atUs);
     expect([url, command]).toMatchObject([{ isGivenUp: false }, { isGivenUp: false }]);
@@ -233,27 +199,9 @@ describe('due alert notifications', () => {
   });
 
   it('do not wait for a time that a fast clock has set', async () => {
-    const { alerts } = (await openLocalStore()).store;
+    const alerts = await openAlerts();
     await settle(alerts, [finding()], { channels: ['url'], atUs: atUs + alertWaitMaxUs });
     expect(await dueNow(alerts)).toEqual([]);
     expect(await dueNow(alerts, atUs - 1)).toEqual(['raised alps url']);
-  });
-
-  it('are removed after delivery, and soon after they are abandoned', async () => {
-    const { store, dataDir } = await openLocalStore();
-    const { alerts } = store;
-    const rows = () =>
-      openFile(dataDir).prepare('SELECT count(*) FROM alert_delivery').pluck().get();
-    const subjects = ['alps', 'andes', 'altai'];
-    const findings = subjects.map((subject) => finding({ subject }));
-    await settle(alerts, findings, { channels: ['url'] });
-    const [first, second, third] = await alerts.dueDeliveries({ nowUs: atUs, limit: 9 });
-    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, outcome: 'sent' });
-    expect(rows()).toBe(2);
-    const givenUp = { outcome: 'given-up', error: 'It answered 404.' } as const;
-    await alerts.settleDelivery({ id: second?.id ?? 0, atUs, ...givenUp });
-    expect(rows()).toBe(2);
-    await alerts.settleDelivery({ id: third?.id ?? 0, atUs: atUs + weekUs + 1, ...givenUp });
-    expect(rows()).toBe(1);
   });
 });

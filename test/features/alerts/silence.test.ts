@@ -1,7 +1,7 @@
 /** Silence: the rule, when silence is an alert, and when the alert is resolved. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Span, without } from '../../../src/features/subscriptions/pushes.ts';
+import type { Span } from '../../../src/features/subscriptions/pushes.ts';
 import { usualSilence } from '../../../src/features/subscriptions/silence.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
 import {
@@ -58,31 +58,6 @@ describe('the rule for silence', () => {
         expect(usual.lastPushAtUs).toBe(hour(last));
         const floorUs = Math.min(6, Math.max(1, 20 / pushes)) * hourUs;
         expect(usual.limitUs).toBeCloseTo(Math.max(2 * usual.longestUs, floorUs), -1);
-      }),
-    );
-  });
-
-  it('needs a push in six hours', () => {
-    const arrivals = [0, 50, 100, 150, 200].map((at) => {
-      return { hourUs: hour(at), pushes: 9, lastAtUs: hour(at) };
-    });
-    const watched = spansOf(new Set(), 400);
-    expect(usualSilence({ arrivals, watched, lostHours: [] })).toBeNull();
-  });
-});
-
-describe('spans', () => {
-  it('exclude other spans, in any order', () => {
-    const span = fc
-      .tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 20 }))
-      .map(([fromUs, length]) => ({ fromUs, toUs: fromUs + length }));
-    fc.assert(
-      fc.property(fc.array(span, { maxLength: 6 }), (others) => {
-        const left = without([{ fromUs: 10, toUs: 60 }], others);
-        for (let us = 0; us < 80; us += 1) {
-          const isIn = (spans: readonly Span[]) => spans.some((s) => s.fromUs <= us && us < s.toUs);
-          expect(isIn(left)).toBe(us >= 10 && us < 60 && !isIn(others));
-        }
       }),
     );
   });

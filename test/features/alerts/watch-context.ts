@@ -2,16 +2,28 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../../src/admin/account.ts';
-import type { AlertKind } from '../../../src/core/terms/kinds.ts';
+import { type AnyWatch, type StatusPart, watchOne } from '../../../src/core/status/status-part.ts';
+import type { Alert } from '../../../src/core/terms/check.ts';
+import type { DiskSpace } from '../../../src/core/terms/ports.ts';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
-import type { Alert } from '../../../src/features/alerts/terms.ts';
-import type { WatchDeps } from '../../../src/features/alerts/watch-deps.ts';
-import { createWatchMemory, watchOnce } from '../../../src/features/alerts/watchdog.ts';
+import {
+  createWatchMemory,
+  type WatchDeps,
+  watchOnce,
+} from '../../../src/features/alerts/watchdog.ts';
+import { type Certificate, certificateCheck } from '../../../src/features/certificate/status.ts';
 import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
-import type { Probes } from '../../../src/features/status/probes.ts';
+import { databaseCheck, receiverCheck } from '../../../src/features/shared-log/status.ts';
+import type { DatabaseWarning, KnownNode } from '../../../src/features/shared-log/terms.ts';
+import type { DeliveryState } from '../../../src/features/sinks/terms.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
+import { intakeCheck } from '../../../src/receiver/status.ts';
+import { diskCheck } from '../../../src/store/status.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
+import { testIo } from '../../helpers/fake-io.ts';
+import { statusParts } from '../../helpers/status.ts';
+import { settingWith } from '../../receiver/serve-config.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 
 export const hourUs = 3_600_000_000;
@@ -72,10 +84,19 @@ export function view(
 }
 
 /** An alert that is active since a time. */
-export const activeAlert = (kind: AlertKind, raisedAtUs: number): Alert => ({
+export const activeAlert = (kind: string, raisedAtUs: number): Alert => ({
   ...{ id: 1, kind, subject: 'alps', level: 'warning', text: '', evidence: [], nextStep: '' },
   ...{ raisedAtUs, resolvedAtUs: null },
 });
+
+/** Answers of the machine, instead of its files, disk and database. */
+interface Probes {
+  certificate(): Promise<Certificate | null>;
+  disk(): Promise<DiskSpace | null>;
+  intake(): Promise<string | null>;
+  receivers?(): Promise<readonly KnownNode[]>;
+  databaseWarnings?(): readonly DatabaseWarning[];
+}
 
 /** Probes that find nothing to check. */
 export const quiet: Probes = {
@@ -84,11 +105,46 @@ export const quiet: Probes = {
   intake: async () => null,
 };
 
+/** The parts of the program, with simulated probes. */
+function probedParts(probes: () => Probes): StatusPart[] {
+  const watches: Record<string, () => AnyWatch[]> = {
+    certificate: () => [watchOne(certificateCheck, () => probes().certificate())],
+    disk: () => [watchOne(diskCheck, () => probes().disk())],
+    receiver: () => [watchOne(intakeCheck, () => probes().intake())],
+    receivers: () => [
+      {
+        checks: [receiverCheck],
+        read: async () => {
+          const nodes = (await probes().receivers?.()) ?? [];
+          return nodes.map((node) => [node.name, node]);
+        },
+      },
+      watchOne<readonly DatabaseWarning[]>(
+        databaseCheck,
+        async () => probes().databaseWarnings?.() ?? [],
+      ),
+    ],
+  };
+  return statusParts.map((part) => {
+    const watch = watches[part.name];
+    return watch === undefined ? part : { ...part, open: () => ({ watch }) };
+  });
+}
+
+/** Ports of the watchdog, the probes, and the jobs and settings of its receiver. */
+interface WatchOptions extends WatchDeps {
+  probes: Probes;
+  deliveryState: () => DeliveryState;
+  maintenance: boolean;
+  reconcile: boolean;
+  backupEveryHours: number | null;
+}
+
 export type TestContext = Awaited<ReturnType<typeof openContext>>;
 
 /** Opens a watchdog, by default with one subscription that is registered at `beginUs`. */
 export async function openContext(
-  parts: Partial<WatchDeps> = {},
+  parts: Partial<WatchOptions> = {},
   registrations: readonly Registration[] = [registration()],
 ) {
   let nowUs = beginUs;
@@ -99,8 +155,30 @@ export async function openContext(
   const logged: { level: string; message: string; fields: object }[] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
-  const context: WatchDeps = {
-    ...portsOf(store),
+  const sourcesOf = (of: Store): WatchDeps['sources'] => ({
+    store: of,
+    setting: (name) => {
+      const { reconcile, backupEveryHours: everyHours } = context;
+      const backup = { folder: everyHours === null ? null : '/backups', everyHours, keep: 7 };
+      return settingWith({ reconcile, backup: backup as never })(name);
+    },
+    receiver: async () => null,
+    running: {
+      store: of,
+      job: (name) => {
+        if (name === 'sinks') return { state: () => context.deliveryState() };
+        return name === 'maintenance' && context.maintenance ? {} : undefined;
+      },
+    },
+    rejected: async () => context.deliveryState().rejected ?? null,
+    version: '',
+    io: testIo(),
+    log: { warn: () => undefined },
+  });
+  const context: WatchOptions = {
+    sources: sourcesOf(store),
+    alerts: store.alerts,
+    parts: probedParts(() => context.probes),
     probes: quiet,
     deliveryState: () => ({ names: null, fault: null }),
     senders: { url: async (message) => void sent.push(message) },
@@ -113,7 +191,7 @@ export async function openContext(
     backupEveryHours: null,
     ...parts,
   };
-  let memory = createWatchMemory();
+  let memory = createWatchMemory(context);
   let number = 0;
   const activeAlerts = () => store.alerts.alerts({ all: false, limit: 99 });
   /** Checks once, with a memory that stays until `restart`, and returns the active alerts. */
@@ -140,8 +218,8 @@ export async function openContext(
   };
   const restart = async () => {
     store = await opened.reopen();
-    Object.assign(context, portsOf(store));
-    memory = createWatchMemory();
+    Object.assign(context, { alerts: store.alerts, sources: sourcesOf(store) });
+    memory = createWatchMemory(context);
   };
   return {
     ...{ context, sent, logged, setNow, live, check, checkAt, restart, activeAlerts },
@@ -149,11 +227,6 @@ export async function openContext(
       return store;
     },
   };
-}
-
-function portsOf(store: Store) {
-  const { completeness, alerts, administration, sinks, backups } = store;
-  return { completeness, alerts, administration, sinks, backups, notifications: store };
 }
 
 /** Hours from one to another (excluded), as times. */

@@ -12,16 +12,13 @@ import {
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { credentialsFileName } from '../../../src/core/config/endpoint-credentials.ts';
 import {
   backupsIn,
   checkBackup,
   type FileSum,
   readBackup,
   removeOldBackups,
-  secretPaths,
 } from '../../../src/features/backup/backup-folder.ts';
-import { acmeKeptFiles } from '../../../src/features/certificate/acme-state.ts';
 import { databaseFileName, schemaVersion } from '../../../src/store/engine/database.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
@@ -60,10 +57,6 @@ describe('a backup', () => {
     await restore((await backUp()).path, fresh);
     expect(openFile(fresh).prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(0);
     expect(log.prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(1);
-  });
-
-  it('contains the files that the certificate and the credentials name', () => {
-    expect(secretPaths).toEqual([credentialsFileName, ...acmeKeptFiles]);
   });
 
   it('of a damaged log is refused', async () => {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expectEnd, nowUs, runCommand, version, type Words } from '../../helpers/fake-io.ts';
-import { openStore, openStoreReader } from '../../helpers/store.ts';
+import { openStoreReader } from '../../helpers/store.ts';
 import { contentsIn, fill, openFilled } from './backup-context.ts';
 
 /** Folder for 2026-05-02T12:00:00Z, the time at which every command here runs. */
@@ -113,15 +113,6 @@ describe('earshot restore', () => {
     expect(JSON.parse(out)).toMatchObject({ path, madeAt, version, dataDir, movedTo: aside });
     expect(await contentsIn(dataDir)).toHaveLength(5);
     expect(await contentsIn(aside)).toHaveLength(8);
-  });
-
-  it('requires that the receiver is stopped, before it asks anything', async () => {
-    const { path, dataDir, run } = await openBackedUp();
-    const store = await openStore({ dataDir, nowUs: () => 0 });
-    const ended = await run(['restore', path], { answers: [] });
-    await store.close();
-    expect(ended).toMatchObject({ code: 1, out: '' });
-    expect(ended.err).toMatch(/^earshot: \S+ is in use by another program/);
   });
 
   it('with --check exits 0 for an intact backup, 3 for a damaged one, and restores nothing', async () => {

@@ -1,12 +1,11 @@
 /** Processes that order certificates from an authority on loopback: their settings, files and clock. */
 
-import { randomUUID, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { onTestFinished } from 'vitest';
-import { app } from '../../../src/app.ts';
 import type { Config } from '../../../src/core/config/config.ts';
 import {
   type AcmeContext,
@@ -17,9 +16,11 @@ import {
 import { readCertificate, readState } from '../../../src/features/certificate/acme-state.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
+import { testIo } from '../../helpers/fake-io.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { credentials } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { loopback, serveConfig, withCertificateWatch } from '../../receiver/serve-config.ts';
 
 export const minuteUs = 60_000_000;
 export const dayUs = 24 * 60 * minuteUs;
@@ -82,15 +83,15 @@ export async function startReceiver(
   const { sharedLog = null, ...changed } = more;
   const settings = settingsFor(authority, changed);
   const { log, lines } = recordingLog();
-  const config = {
-    listen: listen ?? { host: '127.0.0.1', port: 0 },
-    ...{ publicUrl: `https://${settings.host}`, dataDir, sharedLog, diskReserveBytes: undefined },
-    credentials: { source: 'variables' as const, pairs: [credentials] },
-    tls: { kind: 'acme' as const, ...settings },
-    ...{ trustedProxies: [], console: null, index: false, logLevel: 'info' as const },
-  };
-  const io = { features: app, nowUs: () => clock.us, newId: randomUUID, random: () => 0 };
-  const receiver = await serve(config, log, io, { certificateWatchMs: 20 });
+  const config = serveConfig({
+    listen: listen ?? loopback,
+    ...{ publicUrl: `https://${settings.host}`, dataDir, sharedLog },
+    credentials: { source: 'variables', pairs: [credentials] },
+    tls: { kind: 'acme', ...settings },
+  });
+  const features = withCertificateWatch(20);
+  const io = testIo({ features, nowUs: () => clock.us, random: () => 0 });
+  const receiver = await serve(config, log, io);
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= receiver.close();

@@ -65,17 +65,8 @@ describe('a failure', () => {
   });
 
   it.each([
-    [
-      'rateLimited',
-      'too many certificates: see https://letsencrypt.org/docs/rate-limits/',
-      'acme-failed',
-    ],
-    [
-      'rateLimited',
-      'too many, retry after 2026-11-30: see https://ca.example/limits',
-      'acme-failed',
-    ],
-    ['rateLimited', 'slow down', 'acme-failed'],
+    ['rateLimited', 'too many: see https://letsencrypt.org/docs/rate-limits/', 'acme-failed'],
+    ['rateLimited', 'too many, retry after 2026-11-30: see https://ca.example', 'acme-failed'],
     ['unreachable', 'the connection was refused', 'acme-failed'],
     ['dns', 'no such name', 'name-not-found'],
     ['incorrectResponse', 'wrong', 'acme-connection'],

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Finding } from '../../../src/core/terms/finding.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { expectEnd, printedJson, runCommand, startCommand } from '../../helpers/fake-io.ts';
@@ -11,12 +12,6 @@ import { hasPebble, startPebble } from '../../helpers/pebble.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const dayUs = 86_400_000_000;
-
-interface Shown {
-  check: string;
-  level: string;
-  text: string;
-}
 
 /** Starts Pebble; returns the environment of a user who has set every variable correctly. */
 async function openContext() {
@@ -45,7 +40,7 @@ async function openContext() {
     });
   const finding = async (check: string, laterUs = 0) => {
     const { out } = await run('doctor --json', {}, laterUs);
-    return (JSON.parse(out) as Shown[]).find((one) => one.check === check);
+    return (JSON.parse(out) as Finding[]).find((one) => one.check === check);
   };
   return { pebble, env, run, finding };
 }
@@ -124,25 +119,22 @@ describe.skipIf(!hasPebble)('earshot certificate (needs pebble)', { timeout: 60_
   });
 });
 
-describe('earshot certificate show', () => {
-  it('shows certificate files, too', async () => {
-    const folder = temporaryDirectory();
-    const authority = await createCertificateAuthority({ now: Date.now });
-    const { certificatePem, keyPem } = await authority.issue({ hosts: ['earshot.example.org'] });
-    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
-    writeFileSync(cert, certificatePem);
-    writeFileSync(key, keyPem);
-    const env = { EARSHOT_TLS_CERT: cert, EARSHOT_TLS_KEY: key };
-    const nowUs = () => Date.now() * 1000;
-    expect(await printedJson(runCommand('certificate show --json', { env, nowUs }))).toMatchObject({
-      ...{ source: 'files', names: ['earshot.example.org'], daysLeft: 29 },
-      ...{ authority: null, failures: null },
-    });
+it('earshot certificate show shows certificate files, too', async () => {
+  const folder = temporaryDirectory();
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const { certificatePem, keyPem } = await authority.issue({ hosts: ['earshot.example.org'] });
+  const env = { EARSHOT_TLS_CERT: join(folder, 'c.pem'), EARSHOT_TLS_KEY: join(folder, 'k.pem') };
+  writeFileSync(env.EARSHOT_TLS_CERT, certificatePem);
+  writeFileSync(env.EARSHOT_TLS_KEY, keyPem);
+  const nowUs = () => Date.now() * 1000;
+  expect(await printedJson(runCommand('certificate show --json', { env, nowUs }))).toMatchObject({
+    ...{ source: 'files', names: ['earshot.example.org'], daysLeft: 29 },
+    ...{ authority: null, failures: null },
   });
+});
 
-  it('says behind a proxy that the proxy has the certificate', async () => {
-    const env = { EARSHOT_TLS: 'off' };
-    const { err } = await expectEnd(runCommand('certificate show', { env }), 2);
-    expect(err).toMatch(/the reverse proxy has the certificate/);
-  });
+it('earshot certificate show says behind a proxy that the proxy has the certificate', async () => {
+  const env = { EARSHOT_TLS: 'off' };
+  const { err } = await expectEnd(runCommand('certificate show', { env }), 2);
+  expect(err).toMatch(/the reverse proxy has the certificate/);
 });

@@ -39,7 +39,7 @@ function compared(
   return {
     ...{ subscription: 'alps', event, hourUs: at(hours), comparedAtUs: at(99) },
     ...found,
-    ...(counts.subscription === undefined ? {} : { subscription: counts.subscription }),
+    ...(counts.subscription && { subscription: counts.subscription }),
   };
 }
 
@@ -59,16 +59,6 @@ function states(definitions: readonly Definition[], hours: readonly HourCoverage
 }
 
 describe('an hour of a report', () => {
-  it.each([
-    ['pushed', { pushed: 2 }],
-    ['late', { pushed: 2, late: 1 }],
-    ['recovered', { pushed: 2, late: 1, recovered: 1 }],
-    ['missing', { pushed: 2, late: 1, recovered: 1, missing: 1 }],
-    ['quiet', {}],
-  ])('is %s by the worst event in it', (state, counts) => {
-    expect(states([definition(-9)], [compared(0, counts)])).toEqual([state]);
-  });
-
   it('is unknown until each expected kind of event has been compared', () => {
     const both = [definition(-9, ['created', 'deleted'])];
     expect(states(both, [])).toEqual(['unknown']);
@@ -77,25 +67,13 @@ describe('an hour of a report', () => {
     expect(states(both, all)).toEqual(['pushed']);
   });
 
-  it('is missing as soon as one kind of event lacks something, even with unknown kinds', () => {
-    const both = [definition(-9, ['created', 'deleted'])];
-    expect(states(both, [compared(0, { missing: 1 })])).toEqual(['missing']);
-  });
-
-  it('is outside before the first subscription and after its end, but not in between', () => {
-    const definitions = [definition(1.5), definition(2.5, [])];
-    expect(states(definitions, [], 4)).toEqual(['outside', 'unknown', 'unknown', 'outside']);
-  });
-
-  it('stays outside although a command compared it: before the subscription nothing is expected', () => {
+  it('is outside before the subscription, although a command compared it, and after its end', () => {
+    const ended = [definition(1.5), definition(2.5, [])];
+    expect(states(ended, [], 4)).toEqual(['outside', 'unknown', 'unknown', 'outside']);
     const [one] = report([definition(1)], [compared(0, { recovered: 3 })], 2);
     expect(one?.hours.map(({ state }) => state)).toEqual(['outside', 'unknown']);
-    expect(one).toMatchObject({
-      state: 'not-compared',
-      expected: 0,
-      complete: null,
-      pushedShare: null,
-    });
+    const nothing = { state: 'not-compared', expected: 0, complete: null, pushedShare: null };
+    expect(one).toMatchObject(nothing);
   });
 
   it('is pending until half an hour after its end, unless a command has compared it', () => {
@@ -122,9 +100,7 @@ describe('an hour of a report', () => {
     const changed = [definition(-9, ['created']), definition(0.5, ['deleted'])];
     expect(states(changed, [compared(0, { pushed: 1 })])).toEqual(['unknown']);
     expect(states(changed, [compared(0), compared(0, {}, 'deleted')])).toEqual(['quiet']);
-  });
-
-  it('expects nothing of a version that was replaced at the moment it began', () => {
+    // Nothing of a version that was replaced at the moment it began.
     const corrected = [definition(0.5, ['created', 'deleted']), definition(0.5, ['created'])];
     expect(states(corrected, [compared(0, { pushed: 1 })])).toEqual(['pushed']);
   });
@@ -157,13 +133,8 @@ describe('a coverage report', () => {
   it('derives completeness from stored and expected notifications, and the pushed share from pushes', () => {
     const hours = [compared(0, { pushed: 5, late: 1, recovered: 2, missing: 2 })];
     expect(report([definition(-9)], hours)).toMatchObject([{ complete: 0.8, pushedShare: 0.6 }]);
-  });
-
-  it('is complete when nothing happened, and unknown when nothing was compared', () => {
     const quiet = report([definition(-9)], [compared(0)]);
     expect(quiet).toMatchObject([{ complete: 1, pushedShare: 1, comparedHours: 1 }]);
-    const unknown = report([definition(-9)], []);
-    expect(unknown).toMatchObject([{ complete: null, pushedShare: null, comparedHours: 0 }]);
   });
 
   it('is sorted by name, without subscriptions that ended before or began later', () => {
@@ -197,12 +168,9 @@ describe('a coverage report', () => {
           expect(one.expected).toBe(one.pushed + one.late + one.recovered + one.missing);
           const outside = one.hours.filter(({ state }) => state === 'outside').length;
           expect(one.comparedHours + one.unknownHours + outside).toBe(count);
-          expect(one.hours.map(({ hourUs: us }) => us)).toEqual(
-            Array.from({ length: count }, (_, i) => at(i)),
-          );
+          expect(one.hours.map(({ hourUs: us }) => us)).toEqual([...Array(count).keys()].map(at));
           for (const hour of one.hours) expectTrue(hour);
-          const isComplete = one.complete === 1;
-          if (one.complete !== null) expect(isComplete).toBe(one.missing === 0);
+          if (one.complete !== null) expect(one.complete === 1).toBe(one.missing === 0);
         }
       }),
     );

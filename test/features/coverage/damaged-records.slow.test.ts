@@ -1,12 +1,11 @@
 /** A data directory with a damaged record. */
 
-import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { app } from '../../../src/app.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { StoreThread } from '../../../src/store/engine/thread.ts';
-import { silentLog } from '../../helpers/fake-io.ts';
+import { expectEnd, silentLog, testIo } from '../../helpers/fake-io.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
+import { serveConfig } from '../../receiver/serve-config.ts';
 import {
   createProductContext,
   deliveryOf,
@@ -29,42 +28,24 @@ async function createDamagedContext() {
 
 it('lists the product on every page of the command line, with its indexed fields', async () => {
   const { earshot, second } = await createDamagedContext();
-  const run = async (...words: string[]) => {
-    const { code, out, err } = await earshot(words);
-    expect({ words, code, err }).toEqual({ words, code: 0, err: '' });
-    return out;
-  };
-  expect(JSON.parse(await run('query', '--output', 'json'))).toHaveLength(samples.length);
-  expect((await run('query', '--output', 'ndjson')).trim().split('\n')).toHaveLength(
-    samples.length,
-  );
-  const products = JSON.parse(await run('query', 'products', '--output', 'json'));
-  const ids = products.map(({ Id }: { Id: string }) => Id);
-  expect(ids).toHaveLength(4);
-  expect(products[ids.indexOf(second.id)]).toEqual({ Id: second.id, Name: second.name });
-  expect(products[ids.indexOf(samples[0]?.id)]).toEqual(recordOf(samples[0] ?? second));
-  const { features } = JSON.parse(await run('query', 'products', '--output', 'geojson'));
-  expect(features).toHaveLength(4);
-  expect(
-    await run('query', 'products', '--output', 'ids', '--filter', `not ${byRecord}`),
-  ).toContain(second.id);
-  expect(await run('admin', 'index', 'rebuild')).not.toContain('failed');
+  const run = async (words: string) => (await expectEnd(earshot(words), 0)).out;
+  expect(JSON.parse(await run('query --output json'))).toHaveLength(samples.length);
+  const products = JSON.parse(await run('query products --output json'));
+  expect(products).toHaveLength(4);
+  expect(products).toContainEqual({ Id: second.id, Name: second.name });
+  expect(products).toContainEqual(recordOf(samples[0] ?? second));
+  expect(JSON.parse(await run('query products --output geojson')).features).toHaveLength(4);
+  const argv = ['query', 'products', '--output', 'ids', '--filter', `not ${byRecord}`];
+  expect((await expectEnd(earshot(argv), 0)).out).toContain(second.id);
+  expect(await run('admin index rebuild')).not.toContain('failed');
 });
 
 it('lists the product on every page of the private listener', async () => {
   const { dataDir, second } = await createDamagedContext();
   const listen = { host: '127.0.0.1', port: 0 };
-  const receiver = await serve(
-    {
-      ...{ listen, publicUrl: undefined, dataDir, diskReserveBytes: undefined, sharedLog: null },
-      credentials: { source: 'variables', pairs: [] },
-      ...{ tls: { kind: 'off' }, trustedProxies: [] },
-      console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
-      ...{ index: true, logLevel: 'info' },
-    },
-    silentLog,
-    { nowUs: () => Date.now() * 1000, newId: randomUUID, features: app, random: Math.random },
-  );
+  const console = { listen, password: undefined, catalogueUrl: 'https://catalogue.test' };
+  const config = serveConfig({ dataDir, console, index: true });
+  const receiver = await serve(config, silentLog, testIo({ nowUs: () => Date.now() * 1000 }));
   onTestFinished(() => receiver.close());
   const ask = async (path: string) => {
     const answer = await fetch(new URL(path, receiver.consoleUrl ?? ''));
@@ -87,10 +68,7 @@ it('lists the product on every page of the private listener', async () => {
 it('a call with an unreadable answer fails immediately', async () => {
   const thread = new StoreThread(
     new URL('../../store/unreadable-answer-child.ts', import.meta.url),
-    {
-      dataDir: '',
-      callTimeoutSeconds: Number.POSITIVE_INFINITY,
-    },
+    { dataDir: '', callTimeoutSeconds: Number.POSITIVE_INFINITY },
   );
   onTestFinished(() => thread.close());
   await expect(thread.call('answer', [])).rejects.toMatchObject({ code: 'unavailable' });

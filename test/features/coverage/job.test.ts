@@ -17,7 +17,8 @@ import { openProducts } from '../../../src/features/products/index-file/products
 import { fetchPulledRecords } from '../../../src/features/pull/records-step.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { startCatalogue } from '../../admin/listing-set-up.ts';
-import type { Answer } from '../../core/http/answering-server.ts';
+import { registrationOf } from '../../admin/samples.ts';
+import type { AnswerParts } from '../../core/http/answering-server.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
@@ -28,7 +29,7 @@ const nowUs = t0 + 5 * hour + 50 * minute;
 
 interface ContextOptions {
   /** Answers by a word in the subscription's filter; by default an empty result. */
-  answers?: Record<string, Answer>;
+  answers?: Record<string, AnswerParts>;
   /** A query with this word that covers this moment fails. */
   spoilt?: { word: string; us: number };
   /** Difference between our clock and the catalogue's, in microseconds. */
@@ -38,12 +39,8 @@ interface ContextOptions {
 }
 
 /** Two subscriptions, for products with the names A and B. */
-async function openContext({
-  answers = {},
-  spoilt,
-  aheadUs = 0,
-  sinceUs = t0,
-}: ContextOptions = {}) {
+async function openContext(options: ContextOptions = {}) {
+  const { answers = {}, spoilt, aheadUs = 0, sinceUs = t0 } = options;
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());
@@ -56,18 +53,18 @@ async function openContext({
       const filter = url.searchParams.get('$filter') ?? '';
       asked.push(filter);
       tops.add(url.searchParams.get('$top'));
-      if (spoilt !== undefined && filter.includes(spoilt.word) && isWithin(filter, spoilt.us)) {
-        return refused;
-      }
+      const isSpoilt = spoilt && filter.includes(spoilt.word) && isWithin(filter, spoilt.us);
       const name = Object.keys(answers).find((key) => filter.includes(key));
-      return answers[name ?? ''] ?? { body: { value: [] } };
+      const found = isSpoilt ? refused : (answers[name ?? ''] ?? { body: { value: [] } });
+      return { ...found, headers: { Date: new Date(nowUs / 1_000).toUTCString() } };
     },
   });
   for (const name of ['a', 'b']) {
     const filter = `Name eq '${name.toUpperCase()}'`;
-    await store.administration.commit({
-      save: registration(name, filter, sinceUs + notificationDelayUs),
-    });
+    const atUs = sinceUs + notificationDelayUs;
+    const times = { activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs };
+    const save = registrationOf({ name, filter, events: ['created', 'deleted'], ...times });
+    await store.administration.commit({ save });
   }
   const { log, lines } = recordingLog();
   const env = {
@@ -78,17 +75,8 @@ async function openContext({
   const config = loadConfig({ settings, env, readFile: () => '' }, reconcileSections);
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
-  const dated: typeof fetch = async (input, init) => {
-    const answer = await fetch(input, init);
-    const headers = new Headers(answer.headers);
-    headers.set('Date', new Date(nowUs / 1_000).toUTCString());
-    // Not a new Response: a Hono server in this process replaces the class.
-    return Object.defineProperty(answer, 'headers', { value: headers });
-  };
-  const io = {
-    ...{ nowUs: () => nowUs + aheadUs, random: () => 0, signal: stopping.signal },
-    fetch: dated,
-  };
+  const { signal } = stopping;
+  const io = { nowUs: () => nowUs + aheadUs, random: () => 0, signal, fetch };
   const parts = { store, products, log };
   const logged = () => lines.map(({ fields, ...line }) => ({ ...fields, ...line }));
   const warnings = () => logged().filter(({ level }) => level === 'warn' || level === 'error');
@@ -100,22 +88,6 @@ async function openContext({
 function isWithin(filter: string, us: number): boolean {
   const [, since = '', until = ''] = / ge (\S+) and \S+ lt (\S+)/.exec(filter) ?? [];
   return us >= Date.parse(since) * 1_000 && us < Date.parse(until) * 1_000;
-}
-
-function registration(name: string, filter: string, atUs: number) {
-  return {
-    ...{ name, type: 'push' as const, filter, events: ['created', 'deleted'] as const },
-    ...{
-      status: 'running' as const,
-      unfinished: false,
-      earlierIds: [],
-      origin: 'flags' as const,
-      changedByPerson: false,
-    },
-    ...{ subscriptionId: null, credentialsDigest: null },
-    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
-    reported: [],
-  };
 }
 
 function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openContext>>) {
@@ -190,21 +162,11 @@ describe('a round', () => {
     expect(context.warnings()).toHaveLength(4);
   });
 
-  it('logs the number of unreadable records, and compares the hour', async () => {
-    const context = await openContext({
-      answers: { [`'A') and PublicationDate${fromT0}`]: { body: { value: [record] } } },
-    });
-    expect(await roundsOf(context)()).toBe('all');
-    expect(context.warnings()).toMatchObject([
-      { level: 'warn', subscription: 'a', event: 'created', unreadable: 1 },
-    ]);
-    expect(await context.coverage()).toHaveLength(2 * 2 * 5);
-  });
-
-  it('logs the number of records that the filter cannot decide', async () => {
+  it('logs the numbers of unreadable and undecided records, and compares the hour', async () => {
     const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
     const context = await openContext({
       answers: {
+        [`'A') and PublicationDate${fromT0}`]: { body: { value: [record] } },
         "'A') and DeletionDate": { status: 400, body: { detail: 'Invalid field' } },
         "'B')": { body: { value: [] } },
         [`DeletionDate${fromT0}`]: { body: { value: [nameless] } },
@@ -212,50 +174,10 @@ describe('a round', () => {
     });
     expect(await roundsOf(context)()).toBe('all');
     expect(context.warnings()).toMatchObject([
+      { level: 'warn', subscription: 'a', event: 'created', unreadable: 1 },
       { level: 'warn', subscription: 'a', event: 'deleted', undecided: 1 },
     ]);
-  });
-
-  it('logs the start and end of catching up with more than a day, and nothing shorter', async () => {
-    const sinceUs = t0 - 10 * 24 * hour;
-    const context = await openContext({ sinceUs });
-    const round = roundsOf(context);
-    await round();
-    const infos = context.logged().filter(({ level }) => level === 'info');
-    expect(infos).toHaveLength(2 * 4);
-    const walk = {
-      ...{ subscription: 'a', event: 'created', hours: 245 },
-      ...{ from: formatDateUs(sinceUs), to: formatDateUs(t0 + 5 * hour) },
-    };
-    expect(infos[0]).toMatchObject({
-      ...walk,
-      message: expect.stringMatching(/^catching up with the catalogue/),
-    });
-    expect(infos[1]).toMatchObject({
-      ...walk,
-      expected: 0,
-      message: expect.stringMatching(/^caught up/),
-    });
-    const short = await openContext();
-    await roundsOf(short)();
-    expect(short.logged().filter(({ level }) => level === 'info')).toEqual([]);
-  });
-
-  it('logs retries of a catalogue query at debug level', async () => {
-    let failures = 0;
-    const busy: Answer = (response) => {
-      failures += 1;
-      response.writeHead(failures === 1 ? 500 : 200);
-      response.end('{"value":[]}');
-    };
-    const context = await openContext({ answers: { "'A') and PublicationDate": busy } });
-    expect(await roundsOf(context)()).toBe('all');
-    const asked = context
-      .logged()
-      .filter(({ message }) => message === 'retrying a catalogue query');
-    expect(asked).toMatchObject([
-      { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
-    ]);
+    expect(await context.coverage()).toHaveLength(2 * 2 * 5);
   });
 
   it.each([
@@ -285,39 +207,35 @@ describe('a round', () => {
   );
 });
 
-describe('after the last pull subscription', () => {
-  it('fetches the records that are left, reports products that no longer exist, and lets the log be pruned', async () => {
-    const notFound = { status: 404, body: {} };
-    const context = await openContext({
-      answers: { 'Name eq': { body: { value: [] } }, '': notFound },
-    });
-    const { store, warnings } = context;
-    const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
-    await store.accept(delivery(entry, { source: 'pull', subscription: 'a' }));
-    await store.moveCursor(recordReader, 0, nowUs);
-    expect(await roundsOf(context)()).toBe('all');
-    expect(warnings()).toMatchObject([{ message: 'a pulled product no longer exists' }]);
-    const history = await store.administration.history({ limit: 9 });
-    expect(history.map(({ reason }) => reason)).toEqual([expect.stringMatching(/exist.*: p1$/)]);
-    expect(await store.cursor(recordReader)).toBeNull();
+it('a round after the last pull subscription fetches the records that are left, reports products that no longer exist, and lets the log be pruned', async () => {
+  const notFound = { status: 404, body: {} };
+  const context = await openContext({
+    answers: { 'Name eq': { body: { value: [] } }, '': notFound },
   });
+  const { store, warnings } = context;
+  const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
+  await store.accept(delivery(entry, { source: 'pull', subscription: 'a' }));
+  await store.moveCursor(recordReader, 0, nowUs);
+  expect(await roundsOf(context)()).toBe('all');
+  expect(warnings()).toMatchObject([{ message: 'a pulled product no longer exists' }]);
+  const history = await store.administration.history({ limit: 9 });
+  expect(history.map(({ reason }) => reason)).toEqual([expect.stringMatching(/exist.*: p1$/)]);
+  expect(await store.cursor(recordReader)).toBeNull();
 });
 
-describe('the loop', () => {
-  it('waits no longer than usual after a round that was busy, or that compared something', async () => {
-    const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
-    const { parts, config, io } = context;
-    const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
-    const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
-    const loop = startReconcile(parts, config, io, timing);
-    onTestFinished(() => loop.stop());
-    // A few rounds: if the first one counted as failed, no other would follow for an hour.
-    await pause(100);
-    expect(context.asked).toEqual([]);
-    release();
-    // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of the failing kind;
-    // the second has nothing else, and gives up sooner.
-    await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
-    expect(context.asked).toHaveLength(3 * 2 + 3 + 2);
-  });
+it('the loop waits no longer than usual after a round that was busy, or that compared something', async () => {
+  const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
+  const { parts, config, io } = context;
+  const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
+  const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
+  const loop = startReconcile(parts, config, io, timing);
+  onTestFinished(() => loop.stop());
+  // A few rounds: if the first one counted as failed, no other would follow for an hour.
+  await pause(100);
+  expect(context.asked).toEqual([]);
+  release();
+  // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of the failing kind;
+  // the second has nothing else, and gives up sooner.
+  await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
+  expect(context.asked).toHaveLength(3 * 2 + 3 + 2);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Registration } from '../../../src/admin/account.ts';
 import { notificationDelayUs } from '../../../src/core/terms/catalogue-events.ts';
-import type { Completeness, HourCoverage } from '../../../src/features/coverage/completeness.ts';
+import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
+import { registrationOf } from '../../admin/samples.ts';
 import { atUs, hour, missing, push, pushed, subscription } from '../../store/catalogue-events.ts';
 import { openLocalStore } from '../../store/local-store.ts';
 
@@ -19,102 +19,89 @@ const compared = (fields: Partial<HourCoverage> = {}) => ({
 });
 const always = { sinceUs: 0, untilUs: atUs + 999 * hour };
 
-describe('stored coverage', () => {
-  it('keeps every field over a restart, and is replaced when an hour is compared again', async () => {
-    const { store, reopen } = await openLocalStore();
-    const other = compared({ event: 'modified' });
-    await store.completeness.saveCoverage([compared(), other]);
-    const again = compared({ expected: 11, pushed: 11, late: 0, recovered: 0, missing: 0 });
-    await store.completeness.saveCoverage([again]);
-    const { completeness } = await reopen();
-    expect(await completeness.coverage(always)).toEqual([again, other]);
-  });
-
-  it('is returned by subscription, event and hour, within a window, for one or all subscriptions', async () => {
-    const { completeness } = (await openLocalStore()).store;
-    await completeness.saveCoverage([
-      compared({ hourUs: atUs + 2 * hour }),
-      compared({ subscription: 'andes' }),
-      compared({ event: 'deleted' }),
-      compared({ hourUs: atUs + hour }),
-      compared(),
-    ]);
-    const listed = async (options: Parameters<Completeness['coverage']>[0]) =>
-      (await completeness.coverage(options)).map(
-        (row) => `${row.subscription} ${row.event} ${(row.hourUs - atUs) / hour}`,
-      );
-    const mine = ['alps created 0', 'alps created 1', 'alps created 2', 'alps deleted 0'];
-    expect(await listed(always)).toEqual([...mine, 'andes created 0']);
-    expect(await listed({ ...always, subscription })).toEqual(mine);
-    const window = { sinceUs: atUs + hour, untilUs: atUs + 2 * hour };
-    expect(await listed(window)).toEqual(['alps created 1']);
-    expect(await listed({ ...always, subscription: 'nobody' })).toEqual([]);
-  });
-
-  it('is saved for at most 1,000 hours at once, all or none', async () => {
-    const { completeness } = (await openLocalStore()).store;
-    const hours = Array.from({ length: 1_001 }, (_, i) => compared({ hourUs: atUs + i * hour }));
-    await expect(completeness.saveCoverage(hours)).rejects.toMatchObject({ code: 'invalid' });
-    const broken = [compared(), compared({ hourUs: Number.NaN })];
-    await expect(completeness.saveCoverage(broken)).rejects.toMatchObject({ code: 'internal' });
-    expect(await completeness.coverage(always)).toEqual([]);
-    await completeness.saveCoverage(hours.slice(1));
-    expect(await completeness.coverage({ sinceUs: 0, untilUs: atUs * 2 })).toHaveLength(1_000);
-  });
+it('stored coverage keeps every field over a restart, is replaced when an hour is compared again, and is sorted', async () => {
+  const { store, reopen } = await openLocalStore();
+  await store.completeness.saveCoverage([
+    compared({ hourUs: atUs + 2 * hour }),
+    compared({ subscription: 'andes' }),
+    compared({ event: 'deleted' }),
+    compared({ hourUs: atUs + hour }),
+    compared(),
+  ]);
+  const again = compared({ expected: 11, pushed: 11, late: 0, recovered: 0, missing: 0 });
+  await store.completeness.saveCoverage([again]);
+  const { completeness } = await reopen();
+  const mine = [
+    ...[again, compared({ hourUs: atUs + hour }), compared({ hourUs: atUs + 2 * hour })],
+    compared({ event: 'deleted' }),
+  ];
+  const listed = (options: object) => completeness.coverage({ ...always, ...options });
+  expect(await listed({})).toEqual([...mine, compared({ subscription: 'andes' })]);
+  expect(await listed({ subscription })).toEqual(mine);
+  expect(await listed({ subscription: 'nobody' })).toEqual([]);
+  const window = { sinceUs: atUs + hour, untilUs: atUs + 2 * hour };
+  expect(await listed(window)).toEqual([mine[1]]);
 });
 
-describe('stored comparison runs', () => {
-  it('are resumed by the same request until they end', async () => {
-    const { store, reopen } = await openLocalStore();
-    const run = await store.completeness.beginRun({ request: 'a week', atUs });
-    expect(run).toEqual({ id: run.id, request: 'a week', startedAtUs: atUs });
-    const { completeness } = await reopen();
-    expect(await completeness.beginRun({ request: 'a week', atUs: atUs + 1 })).toEqual(run);
-    const other = await completeness.beginRun({ request: 'a day', atUs: atUs + 2 });
-    expect(other.id).not.toBe(run.id);
-    for (const _ of [1, 2]) await completeness.endRun({ id: run.id, atUs: atUs + 3 });
-    const next = await completeness.beginRun({ request: 'a week', atUs: atUs + 4 });
-    expect(next).toMatchObject({ startedAtUs: atUs + 4 });
-    expect(new Set([run.id, other.id, next.id]).size).toBe(3);
-    const sameDay = await completeness.beginRun({ request: 'a day', atUs: atUs + 5 });
-    expect(sameDay).toEqual(other);
-  });
+it('stored coverage is saved for at most 1,000 hours at once, all or none', async () => {
+  const { completeness } = (await openLocalStore()).store;
+  const hours = Array.from({ length: 1_001 }, (_, i) => compared({ hourUs: atUs + i * hour }));
+  await expect(completeness.saveCoverage(hours)).rejects.toMatchObject({ code: 'invalid' });
+  const broken = [compared(), compared({ hourUs: Number.NaN })];
+  await expect(completeness.saveCoverage(broken)).rejects.toMatchObject({ code: 'internal' });
+  expect(await completeness.coverage(always)).toEqual([]);
+  await completeness.saveCoverage(hours.slice(1));
+  expect(await completeness.coverage({ sinceUs: 0, untilUs: atUs * 2 })).toHaveLength(1_000);
 });
 
-describe('stored uptimes', () => {
-  it('extend their end forwards, never backwards', async () => {
-    const { store, reopen } = await openLocalStore();
-    for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });
-    // With a clock that was set back meanwhile.
-    await store.completeness.recordUptime({ fromUs: 50, toUs: 40 });
-    expect(await (await reopen()).completeness.uptimes(0)).toEqual([
-      { fromUs: 10, toUs: 30 },
-      { fromUs: 50, toUs: 50 },
-    ]);
-  });
+it('stored comparison runs are resumed by the same request until they end', async () => {
+  const { store, reopen } = await openLocalStore();
+  const run = await store.completeness.beginRun({ request: 'a week', atUs });
+  expect(run).toEqual({ id: run.id, request: 'a week', startedAtUs: atUs });
+  const { completeness } = await reopen();
+  expect(await completeness.beginRun({ request: 'a week', atUs: atUs + 1 })).toEqual(run);
+  const other = await completeness.beginRun({ request: 'a day', atUs: atUs + 2 });
+  expect(other.id).not.toBe(run.id);
+  for (const _ of [1, 2]) await completeness.endRun({ id: run.id, atUs: atUs + 3 });
+  const next = await completeness.beginRun({ request: 'a week', atUs: atUs + 4 });
+  expect(next).toMatchObject({ startedAtUs: atUs + 4 });
+  expect(new Set([run.id, other.id, next.id]).size).toBe(3);
+  const sameDay = await completeness.beginRun({ request: 'a day', atUs: atUs + 5 });
+  expect(sameDay).toEqual(other);
+});
 
-  it('that end after a given time are returned oldest first, without overlaps', async () => {
-    const { completeness } = (await openLocalStore()).store;
-    const times = [
-      [70, 80],
-      [10, 20],
-      [30, 60],
-      [40, 50],
-      [60, 65],
-    ] as const;
-    for (const [fromUs, toUs] of times) await completeness.recordUptime({ fromUs, toUs });
-    const listed = async (sinceUs: number) =>
-      (await completeness.uptimes(sinceUs)).map(({ fromUs, toUs }) => [fromUs, toUs]);
-    const [first, second, third] = [
-      [10, 20],
-      [30, 65],
-      [70, 80],
-    ];
-    expect(await listed(0)).toEqual([first, second, third]);
-    expect(await listed(19)).toEqual([first, second, third]);
-    expect(await listed(20)).toEqual([second, third]);
-    expect(await listed(80)).toEqual([]);
-  });
+it('stored uptimes extend their end forwards, never backwards', async () => {
+  const { store, reopen } = await openLocalStore();
+  for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });
+  // With a clock that was set back meanwhile.
+  await store.completeness.recordUptime({ fromUs: 50, toUs: 40 });
+  expect(await (await reopen()).completeness.uptimes(0)).toEqual([
+    { fromUs: 10, toUs: 30 },
+    { fromUs: 50, toUs: 50 },
+  ]);
+});
+
+it('stored uptimes that end after a given time are returned oldest first, without overlaps', async () => {
+  const { completeness } = (await openLocalStore()).store;
+  const times = [
+    [70, 80],
+    [10, 20],
+    [30, 60],
+    [40, 50],
+    [60, 65],
+  ] as const;
+  for (const [fromUs, toUs] of times) await completeness.recordUptime({ fromUs, toUs });
+  const listed = async (sinceUs: number) =>
+    (await completeness.uptimes(sinceUs)).map(({ fromUs, toUs }) => [fromUs, toUs]);
+  const [first, second, third] = [
+    [10, 20],
+    [30, 65],
+    [70, 80],
+  ];
+  expect(await listed(0)).toEqual([first, second, third]);
+  expect(await listed(19)).toEqual([first, second, third]);
+  expect(await listed(20)).toEqual([second, third]);
+  expect(await listed(80)).toEqual([]);
 });
 
 describe('the arrival counts', () => {
@@ -165,24 +152,10 @@ describe('the arrival counts', () => {
   });
 });
 
-const registration: Registration = {
-  name: subscription,
-  type: 'push',
-  events: ['created', 'deleted'],
-  filter: "startswith(Name,'S2')",
-  status: 'running',
-  subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-  unfinished: false,
-  earlierIds: [],
-  origin: 'flags',
-  credentialsDigest: null,
-  activityAtUs: atUs,
-  notifiedAtUs: atUs,
-  runningSeenAtUs: null,
-  pausedSeenAtUs: null,
-  changedByPerson: false,
-  reported: [],
-};
+const registration = registrationOf({
+  ...{ name: subscription, events: ['created', 'deleted'], filter: "startswith(Name,'S2')" },
+  ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: null },
+});
 
 const replaced = (time: number) => ({
   atUs: time,
@@ -264,28 +237,4 @@ describe('stored subscription definitions', () => {
     await administration.commit({ save, history: [replaced(beganUs - 99)] });
     expect(await completeness.definitions()).toEqual([first, { ...first, filter: 'true' }]);
   });
-});
-
-it('recovers 100 events at the end of a long log in less than 100 ms of CPU time', async () => {
-  const { store } = await openLocalStore();
-  const body = Array.from({ length: 4_000 }, (_, i) => ({
-    SubscriptionEvent: 'modified',
-    ProductId: `product-${i}`,
-    AckId: `${i}`,
-    value: { ModificationDate: '2026-01-01T00:00:00Z' },
-  }));
-  await store.accept(push(body));
-  const tookMs: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
-    const events = Array.from({ length: 100 }, (_, i) =>
-      missing(i, { event: 'modified', eventUs: atUs + round * 1_000 }),
-    );
-    const before = process.cpuUsage();
-    await store.completeness.recover({ events, knownUpTo: 0, atUs });
-    const { user, system } = process.cpuUsage(before);
-    tookMs.push((user + system) / 1_000);
-  }
-  // CPU time of all threads: elapsed time would depend on the load of the machine.
-  expect(Math.min(...tookMs)).toBeLessThan(100);
-  expect(await store.lastPosition()).toBe(4_300);
 });

@@ -1,13 +1,28 @@
-/** `earshot reconcile` against a catalogue on loopback: found, stored and printed events. */
-import { describe, expect, it } from 'vitest';
+/** `earshot reconcile` against a catalogue on loopback: what it prints and stores, and problems on the way. */
+import { describe, expect, it, test } from 'vitest';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { collect } from '../../helpers/deliveries.ts';
-import { expectEnd } from '../../helpers/fake-io.ts';
-import { hourUs, nowUs, openReconcileContext, type ReconcileContext } from './reconcile-context.ts';
+import { expectEnd, expectRefusal, printedJson } from '../../helpers/fake-io.ts';
+import {
+  compareAutomatically,
+  hourUs,
+  nowUs,
+  openReconcileContext,
+  type ReconcileContext,
+} from './reconcile-context.ts';
 
-/** A context with 60 pushed publications. */
-async function openPartlyPushed() {
-  const context = await openReconcileContext();
+const reconcile = ['reconcile', '--since', '3d'];
+
+async function openRegistered(options: Parameters<typeof openReconcileContext>[0] = {}) {
+  const context = await openReconcileContext(options);
   await context.register('sea-ice');
+  return context;
+}
+
+/** Opens a context with 60 pushed publications. */
+async function openPartlyPushed() {
+  const context = await openRegistered();
   await context.push('sea-ice', (await context.catalogueProducts()).slice(0, 60));
   return context;
 }
@@ -19,116 +34,69 @@ const eventsOf = (rows: readonly { event: string; productId: string }[]) =>
   rows.map(({ event, productId }) => `${event} ${productId}`).toSorted();
 
 /** The events that the catalogue still shows: each product's newest state. */
-function shown({ sandbox }: ReconcileContext): string[] {
-  return eventsOf(sandbox.events().filter((event) => event.shown));
-}
+const shown = ({ sandbox }: ReconcileContext) =>
+  eventsOf(sandbox.events().filter((event) => event.shown));
 
 describe('earshot reconcile', () => {
-  it('stores every event that the catalogue shows and no push reported, and finds nothing in a second run', async () => {
+  it('stores what no push reported, and prints the counts, with progress on a terminal only', async () => {
     const context = await openPartlyPushed();
-    const first = await expectEnd(context.run('reconcile --since 3d'), 0);
+    const first = await expectEnd(context.run(reconcile), 0);
     expect(first.err).toMatch(/^Recovered 55 missing events\. Expected: 115 events\. 3 requests, /);
-    const rows = await rowsOf(context);
-    expect(eventsOf(rows)).toEqual(shown(context));
-    expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(55);
-    const second = await context.run('reconcile --since 3d');
-    expect(second).toMatchObject({ code: 0, out: first.out });
-    expect(second.err).toMatch(/^Nothing is missing\. Expected: 115 events\. 3 requests, /);
-    expect(await rowsOf(context)).toEqual(rows);
-  });
-
-  it('prints the counts as a table, and progress on a terminal only', async () => {
-    const context = await openPartlyPushed();
-    const inPipe = await context.run('reconcile --since 3d');
-    expect(inPipe.out.split('\n')).toEqual([
+    expect(first.out.split('\n')).toEqual([
       'subscription  event     expected  pushed  late  recovered  missing',
       'sea-ice       created         89      60     0         29        0',
       'sea-ice       modified        19       0     0         19        0',
       'sea-ice       deleted          7       0     0          7        0',
       '',
     ]);
-    expect(inPipe.err.split('\n')).toHaveLength(2);
-    const onTerminal = await context.run('reconcile --since 3d', {
-      isTTY: true,
-      columns: 80,
-    });
-    expect(onTerminal.out).toBe(inPipe.out);
-    const progress = onTerminal.err;
-    const result = progress.trimEnd().split('\r').at(-1) ?? '';
-    expect(progress).toContain(
-      '\rsea-ice created (1 of 3) · 89 of 89 records · 2026-05-02 12:20 · 1 request',
-    );
-    expect(progress).toContain('\rsea-ice deleted (3 of 3) · 7 of 7');
-    expect(result).toMatch(/^Nothing is missing/);
-    for (const line of `${onTerminal.out}${onTerminal.err}`.split(/[\r\n]/)) {
-      if (line !== result) expect(line.length).toBeLessThan(80);
-    }
+    const rows = await rowsOf(context);
+    expect(eventsOf(rows)).toEqual(shown(context));
+    const again = await context.run(reconcile, { isTTY: true, columns: 80 });
+    expect(again).toMatchObject({ code: 0, out: first.out });
+    expect(await rowsOf(context)).toEqual(rows);
+    const lines = again.err.trimEnd().split('\r');
+    expect(lines.at(-1)).toMatch(/^Nothing is missing\. Expected: 115 events\. 3 requests, /);
+    expect(lines.join('')).toContain('sea-ice created (1 of 3) · 89 of 89 records · 2026-05-02');
+    for (const line of lines.slice(0, -1)) expect(line.length).toBeLessThan(80);
   });
 
-  it('lists missing events with --dry-run, and writes nothing', async () => {
+  it('lists missing events with --dry-run, as text and JSON, and writes nothing', async () => {
     const context = await openPartlyPushed();
     const before = await rowsOf(context);
-    const { out, err } = await expectEnd(context.run('reconcile --since 3d --dry-run'), 0);
-    const lines = out.split('\n').slice(0, -1);
-    expect(lines).toHaveLength(55);
-    const [newest] = (await context.catalogueProducts()).toReversed();
-    const date = newest?.PublicationDate.slice(0, 19).replace('T', ' ');
-    expect(lines).toContain(`${date}  created   sea-ice  ${newest?.Name}`);
+    const { out, err } = await expectEnd(context.run([...reconcile, '--dry-run']), 0);
+    expect(out.split('\n')).toHaveLength(55 + 1);
+    expect(out).toMatch(/^2026-05-0\d \d\d:\d\d:\d\d {2}created {3}sea-ice {2}S\S+$/m);
     expect(err).toMatch(/^Missing: 55 of 115 events\. To fetch missing events, omit --dry-run\. /);
-    expect(await rowsOf(context)).toEqual(before);
-    // The known hours did not change, either.
-    const coverage = await context.run('coverage --since 3d --json');
-    expect(JSON.parse(coverage.out).subscriptions[0]).toMatchObject({ comparedHours: 0 });
-  });
-
-  it('prints a line per missing event with --dry-run --json, with the documented fields', async () => {
-    const context = await openPartlyPushed();
-    const { out } = await context.run('reconcile --since 3d --dry-run --json');
-    const rows = out
+    const json = await context.run([...reconcile, '--dry-run', '--json']);
+    const events = json.out
+      .trim()
       .split('\n')
-      .slice(0, -1)
       .map((line) => JSON.parse(line));
-    const pushed = new Set(eventsOf(await rowsOf(context)));
-    expect(eventsOf(rows)).toEqual(shown(context).filter((event) => !pushed.has(event)));
-    const deleted = rows.find(({ event }) => event === 'deleted');
-    expect(Object.keys(deleted)).toEqual(
-      'subscription event productId productName date'.split(' '),
-    );
-    expect(deleted.date).toMatch(/^2026-0[45]-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    const { out: help } = await context.run('reconcile --help');
-    expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(', ')}`);
+    expect(eventsOf([...events, ...before])).toEqual(shown(context));
+    const fields = 'subscription event productId productName date'.split(' ');
+    for (const event of events) expect(Object.keys(event)).toEqual(fields);
+    expect(await rowsOf(context)).toEqual(before);
+    const coverage = await printedJson(context.run('coverage --since 3d --json'));
+    expect(coverage.subscriptions[0]).toMatchObject({ comparedHours: 0 });
   });
 
   it('exits with 3 and writes no notification with --check, and with 0 once nothing is missing', async () => {
     const context = await openPartlyPushed();
-    const before = await rowsOf(context);
-    const check = ['reconcile', '--since', '3d', '--check'];
-    const first = await expectEnd(context.run(check), 3);
+    const check = [...reconcile, '--check'];
+    const first = await expectEnd(context.run(check), 3, 'To fetch missing events, omit --check.');
     expect(first.out).toContain('created         89      60     0          0       29\n');
-    expect(first.err.split('\n').slice(1)).toEqual([
-      'earshot: 55 events are missing. To fetch missing events, omit --check.',
-      '',
-    ]);
-    const preview = await expectEnd(context.run([...check, '--dry-run']), 3);
-    expect(preview.err).toContain('To fetch missing events, omit --check and --dry-run.');
-    expect(await rowsOf(context)).toEqual(before);
-    await context.run('reconcile --since 3d');
-    expect(await context.run(check)).toMatchObject({ code: 0 });
+    await expectEnd(context.run([...check, '--dry-run']), 3, 'omit --check and --dry-run.');
+    expect(await rowsOf(context)).toHaveLength(60);
+    await context.run(reconcile);
+    await expectEnd(context.run(check), 0);
   });
 
   it('prints the window, the effort and the counts with --json, with the documented fields', async () => {
     const context = await openPartlyPushed();
-    const { out, err } = await context.run('reconcile --since 3d --until 1h -o json');
-    expect(err).toBe('');
-    const document = JSON.parse(out);
+    const document = await printedJson(context.run([...reconcile, '--until', '1h', '-o', 'json']));
     expect(document).toEqual({
-      from: '2026-04-29T12:20:00.000000Z',
-      to: '2026-05-02T11:20:00.000000Z',
-      requests: 3,
-      seconds: 0,
-      answersSeconds: 0,
-      waitedSeconds: 0,
-      fetched: expect.any(Number),
+      ...{ from: '2026-04-29T12:20:00.000000Z', to: '2026-05-02T11:20:00.000000Z' },
+      ...{ requests: 3, seconds: 0, answersSeconds: 0, waitedSeconds: 0, fetched: 52 },
       counts: ['created', 'modified', 'deleted'].map((event) => ({
         ...{ subscription: 'sea-ice', event, late: 0, missing: 0, unreadable: 0, undecided: 0 },
         ...{ expected: expect.any(Number), pushed: event === 'created' ? 60 : 0 },
@@ -136,93 +104,209 @@ describe('earshot reconcile', () => {
       })),
       earlier: { fetched: 0, counts: [] },
     });
-    const sum = (key: string) =>
-      document.counts.reduce(
-        (total: number, row: Record<string, number>) => total + (row[key] ?? 0),
-        0,
-      );
-    expect(document.fetched).toBe(sum('recovered'));
-    expect(sum('expected')).toBe(sum('pushed') + sum('recovered'));
     const { out: help } = await context.run('reconcile --help');
     for (const name of [...Object.keys(document), ...Object.keys(document.counts[0])]) {
       expect(help).toContain(name);
     }
   });
 
-  it('reports the number of deletions that the filter cannot decide', async () => {
-    const context = await openReconcileContext();
+  it('compares only the named subscription, with its filter, and reports undecided records', async () => {
+    const context = await openRegistered();
     await context.register('online', { filter: 'Online eq true' });
-    const { out, err } = await expectEnd(context.run('reconcile --since 3d'), 0);
-    expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
+    const { err } = await expectEnd(context.run([...reconcile, '--subscription', 'online']), 0);
     const { deletedProducts } = context.sandbox.holdings();
-    expect(err).toContain(
-      ` events. Not counted: ${deletedProducts} records without a property that the filter uses. `,
-    );
-    const { out: json } = await context.run('reconcile --since 3d --check --json');
-    const [, , deleted] = JSON.parse(json).counts;
-    expect(deleted).toMatchObject({ event: 'deleted', expected: 0, undecided: deletedProducts });
+    expect(err).toContain(`Not counted: ${deletedProducts} records without a property`);
+    const rows = await rowsOf(context);
+    expect(new Set(rows.map(({ subscription }) => subscription))).toEqual(new Set(['online']));
+    expect(rows.map(({ event }) => event)).not.toContain('deleted');
   });
 
-  it('compares a subscription with its own filter, and only the named one', async () => {
-    const context = await openReconcileContext();
-    await context.register('all');
-    await context.register('s2', { filter: "Collection/Name eq 'SENTINEL-2'" });
-    const matching = (await context.catalogueProducts()).filter(({ Name }) =>
-      Name.startsWith('S2'),
+  it('compares, and reports, nothing that was pruned', async () => {
+    const context = await openReconcileContext({ modifiedShare: 0, deletedShare: 0 });
+    await context.register('sea-ice');
+    await context.push('sea-ice', await context.catalogueProducts());
+    await context.run(reconcile);
+    await expectEnd(context.run('prune --older-than 1d --yes'), 0, 'Deleted 47 notifications.');
+    const pruned = 'Notifications before 2026-05-01 12:00 (UTC) were pruned';
+    await expectEnd(context.run(reconcile), 0, pruned);
+    expect(await rowsOf(context)).toHaveLength(49);
+    const asked = context.asked();
+    expect((await expectEnd(context.run([...reconcile, '--until', '2d']), 2)).err).toContain(
+      pruned,
     );
-    const { out } = await context.run('reconcile --since 3d --subscription s2 --json'.split(' '));
-    const { counts } = JSON.parse(out);
-    expect(counts.map((row: { subscription: string }) => row.subscription)).toEqual([
-      's2',
-      's2',
-      's2',
-    ]);
-    const rows = await rowsOf(context);
-    const created = rows.filter(({ event }) => event === 'created');
-    expect(created.map(({ productId }) => productId)).toEqual(matching.map(({ Id }) => Id));
+    expect(context.asked()).toBe(asked);
+    const { out } = await expectEnd(context.run('coverage --since 3d'), 0);
+    expect(out).toMatch(/sea-ice +48 +48 +0 +0 +0 +24 of 24 h +100 %/);
+    expect(out).toContain('  2026-05-01  ------------████████████\n');
+    expect(out).toContain('· not due   - pruned   █ pushed   (UTC)');
   });
 });
 
-/** A context in which the publications of the last two days were pushed, and those of the first day pruned. */
-async function openPruned() {
-  const context = await openReconcileContext({ modifiedShare: 0, deletedShare: 0 });
-  await context.register('sea-ice');
-  await context.push('sea-ice', await context.catalogueProducts());
-  await context.run('reconcile --since 3d');
-  const { err } = await context.run('prune --older-than 1d --yes');
-  expect(err).toContain('Deleted 47 notifications.');
-  return context;
+it.each([
+  ['--subscription alps', 'There is no subscription alps. Known: sea-ice.'],
+  ['--since 1d --until 2d', 'The time range is empty'],
+  ['--since 0h', 'The time range is empty'],
+  ['--since 2026-06-01', 'The time range is empty'],
+  ['--since yesterday', 'Use 90m, 24h, 7d'],
+])('reconcile and coverage refuse %s', async (flags, reason) => {
+  const context = await openRegistered({ past: undefined });
+  let clockUs = nowUs;
+  const ticking = () => {
+    clockUs += 7_000;
+    return clockUs;
+  };
+  const words = flags.includes('--since') ? flags : `--since 3d ${flags}`;
+  for (const command of ['reconcile', 'coverage']) {
+    await expectRefusal(context.run(`${command} ${words}`, { nowUs: ticking }), reason);
+  }
+  expect(context.asked()).toBe(0);
+});
+
+it('without a subscription both commands name the registration, with or without a name', async () => {
+  const context = await openReconcileContext({ past: undefined });
+  await context.withStore(async () => undefined);
+  for (const command of ['reconcile', 'coverage', 'coverage --subscription alps']) {
+    await expectRefusal(
+      context.run(`${command} --since 3h`),
+      /No subscription was ever registered .*earshot register/,
+    );
+  }
+});
+
+it('without a subscription in the time range, reconcile expects nothing', async () => {
+  const context = await openRegistered({ past: undefined });
+  const entry = { atUs: nowUs - 24 * hourUs, subscription: 'sea-ice', subscriptionId: null };
+  const deleted = { action: 'deleted', actor: 'subscriptions', reason: 'By the user.' } as const;
+  const change = { removeRegistration: 'sea-ice', history: [{ ...entry, ...deleted }] };
+  await context.withStore(({ administration }) => administration.commit(change));
+  const { out } = await expectEnd(context.run('reconcile --since 2h'), 0, 'No expected events');
+  expect(out).toBe('');
+});
+
+const inContext = test.extend('context', () => openRegistered());
+
+/** Runs the command and stops it at the third catalogue query, which is never answered. */
+async function cutThird(context: ReconcileContext, clock: () => number) {
+  let asked = 0;
+  const stopping: typeof fetch = async (input, init) => {
+    asked += 1;
+    if (asked === 3) running.stop();
+    return fetch(input, init);
+  };
+  const running = context.start(reconcile, { fetch: stopping, nowUs: clock });
+  return running.ended;
 }
 
-it('compares from the end of the pruned part, and recovers nothing that was pruned', async () => {
-  const { run, withStore } = await openPruned();
-  const { err } = await expectEnd(run('reconcile --since 3d'), 0);
-  expect(err).toContain(
-    'Notifications before 2026-05-01 12:00 (UTC) were pruned, and pruned notifications are not fetched again. The comparison starts at this time.',
+describe('a problem of the catalogue', () => {
+  inContext(
+    'names the settings for a login, and logs in once they are set',
+    async ({ context }) => {
+      context.sandbox.service.change({ queriesNeedToken: true });
+      await expectEnd(context.run(reconcile), 1, /EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/);
+      const env = { EARSHOT_ACCOUNT_USERNAME: 'sandbox', EARSHOT_ACCOUNT_PASSWORD: 'sandbox' };
+      await expectEnd(context.run(reconcile, { env }), 0);
+    },
   );
-  expect(await withStore((store) => store.counts())).toMatchObject({ notifications: 49 });
+
+  inContext('is shown while requests are repeated, below the progress', async ({ context }) => {
+    let asked = 0;
+    const failing: typeof fetch = async (input, init) => {
+      asked += 1;
+      return asked === 2 ? new Response('', { status: 500 }) : fetch(input, init);
+    };
+    const { err } = await context.run(reconcile, { fetch: failing, isTTY: true, columns: 80 });
+    expect(err).toMatch(
+      /1 request *\r +\rThe catalogue responds with an error \(500\); retrying for 2 min …\n\rsea-ice/,
+    );
+    expect(err).toContain('Recovered 115 missing events. Expected: 115 events. 4 requests');
+  });
+
+  inContext('is ended by Ctrl-C at once', async ({ context }) => {
+    let tries = 0;
+    const down: typeof fetch = async () => {
+      tries += 1;
+      const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+      throw new TypeError('fetch failed', { cause: refused });
+    };
+    const running = context.start(reconcile, { fetch: down });
+    await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
+    running.stop();
+    const { err } = await expectEnd(running.ended, 1, 'Interrupted. Completed hours are kept');
+    // The cause is reported once.
+    expect(err.match(/The catalogue does not respond \(ECONNREFUSED\)/g)).toHaveLength(1);
+  });
 });
 
-it('refuses a window that was pruned completely', async () => {
-  const { run, asked } = await openPruned();
-  const before = asked();
-  const { err } = await expectEnd(run('reconcile --since 3d --until 2d'), 2);
-  expect(err).toContain(
-    'Notifications before 2026-05-01 12:00 (UTC) were pruned, and pruned notifications are not fetched again. Use a later --until.',
-  );
-  expect(asked()).toBe(before);
+describe('after Ctrl-C, the command', () => {
+  let atUs = nowUs;
+  const clock = () => atUs;
+  const cut = async (context: ReconcileContext, afterUs: number) => {
+    atUs = nowUs + afterUs;
+    return (await expectEnd(cutThird(context, clock), 1)).err;
+  };
+
+  inContext('continues with the remaining hours, and is complete then', async ({ context }) => {
+    await cut(context, 0);
+    atUs = nowUs + hourUs / 5;
+    const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
+    expect(err).toMatch(
+      /^Continuing the comparison that started 12 min ago\.\nRecovered 7 missing/,
+    );
+    expect(await rowsOf(context)).toHaveLength(115);
+    await expectEnd(context.run(reconcile, { nowUs: clock }), 0, /^Nothing is missing/);
+  });
+
+  inContext('starts a new comparison after two hours', async ({ context }) => {
+    expect(await cut(context, 0)).not.toContain('Continuing');
+    expect(await cut(context, 2 * hourUs)).toContain('started 2 h ago.');
+    expect(await cut(context, 2 * hourUs + 1)).not.toContain('Continuing');
+  });
 });
 
-it('reports pruned hours, and counts only the others', async () => {
-  const { run, withStore } = await openPruned();
-  const { out } = await expectEnd(run('coverage --since 3d'), 0);
-  const [, table = '', strip = '', legend] = out.split('\n\n');
-  expect(table).toMatch(/sea-ice +48 +48 +0 +0 +0 +24 of 24 h +100 %/);
-  expect(strip).toContain('  2026-04-30  ------------------------\n');
-  expect(strip).toContain('  2026-05-01  ------------████████████\n');
-  expect(legend).toBe('· not due   - pruned   █ pushed   (UTC)');
-  const unprunedSinceUs = nowUs - 24 * hourUs - 20 * 60_000_000;
-  expect(await withStore(({ completeness }) => completeness.unprunedSinceUs())).toBe(
-    unprunedSinceUs,
-  );
+inContext('waits for another comparison, says so, and then continues', async ({ context }) => {
+  const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
+  const running = context.start(reconcile);
+  await expect.poll(running.err).toContain('Waiting for another comparison');
+  expect(context.asked()).toBe(0);
+  release();
+  await expectEnd(running.ended, 0);
+});
+
+describe('with a clock that differs from the catalogue’s', () => {
+  /** Times of receipt in the log. */
+  const receivedAt = async (context: ReconcileContext) =>
+    new Set((await rowsOf(context)).map(({ receivedAtUs }) => receivedAtUs));
+
+  it('by a day, no hour is complete that has not ended by the catalogue’s', async () => {
+    const context = await openRegistered();
+    const ownUs = nowUs + 24 * hourUs;
+    await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0);
+    const hours = await context.withStore(({ completeness }) =>
+      completeness.coverage({ sinceUs: 0, untilUs: nowUs + 9 * 24 * hourUs }),
+    );
+    // The complete hours of two days: the third day is in the future.
+    expect(hours).toHaveLength(3 * 47);
+    const latestUs = Math.max(...hours.map((hour) => hour.hourUs + hourUs));
+    expect(latestUs).toBe(Date.UTC(2026, 4, 2, 12) * 1_000);
+    expect(Math.max(...hours.map(({ comparedAtUs }) => comparedAtUs))).toBeLessThan(nowUs + hourUs);
+  });
+
+  it.each([
+    [-3, /\n.*this machine is 3 h behind the catalogue's/],
+    [3, /\n.*this machine is 3 h ahead of the catalogue's/],
+    [1 / 60, /^[^\n]*\n$/],
+  ])('by %d hours, recovered events are dated by ours, like pushes', async (hours, words) => {
+    const context = await openRegistered();
+    const ownUs = nowUs + hours * hourUs;
+    const { err } = await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0, words);
+    expect(err.match(/clock of this machine/g) ?? []).toHaveLength(hours < 1 && hours > 0 ? 0 : 1);
+    expect(await receivedAt(context)).toEqual(new Set([ownUs]));
+  });
+
+  inContext('events that the receiver recovers are dated by ours', async ({ context }) => {
+    await catchUpIndex({ dataDir: context.dataDir });
+    const ownUs = nowUs - 3 * hourUs;
+    expect(await compareAutomatically(context, ownUs)).toBe('all');
+    expect(await receivedAt(context)).toEqual(new Set([ownUs]));
+  });
 });

@@ -9,14 +9,8 @@ import { openProducts } from '../../../src/features/products/index-file/products
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
 import type { Store } from '../../../src/store/store.ts';
-import {
-  type Ended,
-  type FakeIoOptions,
-  type Running,
-  silentLog,
-  startCommand,
-  type Words,
-} from '../../helpers/fake-io.ts';
+import { registrationOf } from '../../admin/samples.ts';
+import { type FakeIoOptions, silentLog, startCommand, type Words } from '../../helpers/fake-io.ts';
 import { withStore as withOpenStore } from '../../helpers/filled-store.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -33,26 +27,10 @@ export interface CatalogueProduct {
   ModificationDate: string;
 }
 
-export interface ReconcileContext {
-  sandbox: Sandbox;
-  dataDir: string;
-  start(argv: Words, options?: FakeIoOptions): Running;
-  run(argv: Words, options?: FakeIoOptions): Promise<Ended>;
-  /** Returns the products of the catalogue, oldest first. */
-  catalogueProducts(): Promise<CatalogueProduct[]>;
-  withStore<Result>(use: (store: Store) => Promise<Result>): Promise<Result>;
-  /** Registers a subscription in the data directory, by default two weeks ago for all products. */
-  register(name: string, options?: { filter?: string; atUs?: number }): Promise<void>;
-  /** Stores pushes of these products' publication, received a minute after it. */
-  push(name: string, products: readonly CatalogueProduct[]): Promise<void>;
-  /** Number of catalogue queries. */
-  asked(): number;
-}
+export type ReconcileContext = Awaited<ReturnType<typeof openReconcileContext>>;
 
 /** Opens a catalogue with the past two days: 48 products each, some modified, some deleted. */
-export async function openReconcileContext(
-  options: Partial<SandboxOptions> = {},
-): Promise<ReconcileContext> {
+export async function openReconcileContext(options: Partial<SandboxOptions> = {}) {
   const sandbox = await startSandbox({
     now: () => nowUs / 1_000,
     count: 0,
@@ -63,12 +41,7 @@ export async function openReconcileContext(
   });
   onTestFinished(() => sandbox.close());
   const dataDir = temporaryDirectory();
-  const env = {
-    EARSHOT_DATA_DIR: dataDir,
-    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
-    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
-    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
-  };
+  const env = environmentOf(dataDir, sandbox);
   const start = (argv: Words, more: FakeIoOptions = {}) =>
     startCommand(argv, { nowUs: () => nowUs, ...more, env: { ...env, ...more.env } });
   const withStore = <Result>(use: (store: Store) => Promise<Result>) => withOpenStore(dataDir, use);
@@ -76,16 +49,29 @@ export async function openReconcileContext(
     sandbox,
     dataDir,
     start,
-    run: (argv, more) => start(argv, more).ended,
+    run: (argv: Words, more?: FakeIoOptions) => start(argv, more).ended,
+    /** Returns the products of the catalogue, oldest first. */
     catalogueProducts: () => productsIn(sandbox),
     withStore,
-    register: (name, { filter = '', atUs = nowUs - 14 * 24 * hourUs } = {}) =>
+    /** Registers a subscription in the data directory, by default two weeks ago for all products. */
+    register: (name: string, { filter = '', atUs = nowUs - 14 * 24 * hourUs } = {}) =>
       withStore((store) => store.administration.commit({ save: registration(name, filter, atUs) })),
-    push: (name, products) =>
+    /** Stores pushes of these products' publication, received a minute after it. */
+    push: (name: string, products: readonly CatalogueProduct[]) =>
       withStore(async (store) => {
         for (const product of products) await store.accept(pushOf(name, product));
       }),
+    /** Returns the number of catalogue queries. */
     asked: () => sandbox.requests().filter(({ path }) => path.endsWith('Products')).length,
+  };
+}
+
+function environmentOf(dataDir: string, { catalogueUrl, tokenUrl }: Sandbox) {
+  return {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: catalogueUrl,
+    EARSHOT_TOKEN_URL: tokenUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
 }
 
@@ -94,11 +80,7 @@ export function compareAutomatically(
   { dataDir, sandbox, withStore }: ReconcileContext,
   atUs = nowUs,
 ) {
-  const env = {
-    EARSHOT_DATA_DIR: dataDir,
-    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
-    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
-  };
+  const env = environmentOf(dataDir, sandbox);
   const config = loadConfig({ settings, env, readFile: () => '' }, reconcileSections);
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
@@ -119,19 +101,11 @@ export function compareAutomatically(
 }
 
 function registration(name: string, filter: string, atUs: number) {
-  return {
-    ...{ name, type: 'push' as const, filter, events: ['created', 'modified', 'deleted'] as const },
-    ...{
-      status: 'running' as const,
-      unfinished: false,
-      earlierIds: [],
-      origin: 'flags' as const,
-      changedByPerson: false,
-      reported: [],
-    },
+  return registrationOf({
+    ...{ name, filter, events: ['created', 'modified', 'deleted'] },
     ...{ subscriptionId: '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d', credentialsDigest: null },
-    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
-  };
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
+  });
 }
 
 function pushOf(subscription: string, product: CatalogueProduct) {

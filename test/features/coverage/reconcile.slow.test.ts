@@ -3,9 +3,8 @@
  * reports.
  */
 import { expect, it } from 'vitest';
-import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import { readNotifications } from '../../../src/core/terms/notification.ts';
-import type { FoundMissing, ReconcileProgress } from '../../../src/features/coverage/tasks.ts';
+import type { FoundMissing } from '../../../src/features/coverage/tasks.ts';
 import { pruneIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
 import {
@@ -43,60 +42,39 @@ it('writes missing events as readable notifications, and nothing the second time
   const first = await setUp.run(tasks, { onMissing });
   expect(first.map(({ recovered }) => recovered)).toEqual([7, 7, 1]);
   const rows = await setUp.rows();
-  expect(rows).toHaveLength(15);
   expect(missing.map(({ productId }) => productId)).toEqual(rows.map(({ productId }) => productId));
   expect(missing.at(-1)).toEqual({
-    subscription: 'alps',
-    event: 'deleted',
-    productId: 'gone',
-    productName: 'N_gone',
-    eventUs: t0 + 61 * (hour / 60),
-    recovered: true,
-    isEarlier: false,
+    ...{ subscription: 'alps', event: 'deleted', productId: 'gone', productName: 'N_gone' },
+    ...{ eventUs: t0 + 61 * minute, recovered: true, isEarlier: false },
   });
+  expect(rows.at(-1)).toMatchObject({ source: 'reconcile', receivedAtUs: setUp.nowUs() });
   const body = await setUp.store.body(rows.at(-1)?.position ?? 0);
   expect(JSON.parse(Buffer.from(body).toString())).toEqual({
-    SubscriptionEvent: 'deleted',
-    ProductId: 'gone',
-    ProductName: 'N_gone',
-    SubscriptionId: subscriptionId,
-    value: recordOf(gone),
+    ...{ SubscriptionEvent: 'deleted', ProductId: 'gone', ProductName: 'N_gone' },
+    ...{ SubscriptionId: subscriptionId, value: recordOf(gone) },
   });
-  const { faults, notifications } = readNotifications(body);
-  expect(faults).toEqual([]);
-  expect(notifications).toMatchObject([{ productId: 'gone', event: 'deleted', subscriptionId }]);
-  expect(rows.at(-1)).toMatchObject({ source: 'reconcile', receivedAtUs: setUp.nowUs() });
+  expect(readNotifications(body)).toMatchObject({
+    faults: [],
+    notifications: [{ productId: 'gone', event: 'deleted', subscriptionId }],
+  });
 
   const before = await setUp.coverage();
   expect(before).toHaveLength(9);
-  missing.length = 0;
   expect(await setUp.run(tasks, { onMissing })).toEqual(first);
-  expect(missing).toEqual([]);
+  expect(missing).toHaveLength(15);
   expect(await setUp.rows()).toEqual(rows);
   expect(await setUp.coverage()).toEqual(before);
 });
 
 it('writes nothing in a preview, and lists what is missing', async () => {
   const setUp = await openSetUp();
-  setUp.catalogue = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));
+  setUp.catalogue = ['a', 'b', 'c'].map((id, i) => ({ id, published: 50 * i }));
   await setUp.push({ event: 'created', product: { id: 'b', published: 50 }, received: 51 });
   const missing: FoundMissing[] = [];
-  const steps: string[] = [];
-  setUp.onStep = (step) => {
-    steps.push(step);
-  };
-  const options = {
-    mode: 'preview',
-    onMissing: (event: FoundMissing) => missing.push(event),
-  } as const;
-  const reports = await setUp.run([task('created', firstHours)], options);
-  expect(reports).toMatchObject([{ expected: 4, pushed: 1, missing: 3, recovered: 0 }]);
-  expect(missing.map(({ productId, recovered }) => [productId, recovered])).toEqual([
-    ['a', false],
-    ['c', false],
-    ['d', false],
-  ]);
-  expect(steps).toEqual(['page', 'page']);
+  const onMissing = (event: FoundMissing) => missing.push(event);
+  const reports = await setUp.run([task('created', firstHours)], { mode: 'preview', onMissing });
+  expect(reports).toMatchObject([{ expected: 3, pushed: 1, missing: 2, recovered: 0 }]);
+  expect(missing).toMatchObject(['a', 'c'].map((productId) => ({ productId, recovered: false })));
   expect(await setUp.rows()).toHaveLength(1);
   expect(await setUp.coverage()).toEqual([]);
 });
@@ -126,152 +104,63 @@ it('accepts pages with more events than the store takes at once', async () => {
   expect(await setUp.run([task('created', firstHours)])).toMatchObject([{ recovered: 1_050 }]);
 });
 
-it('reports progress and the remaining time', async () => {
-  const setUp = await openSetUp();
-  setUp.catalogue = Array.from({ length: 6 }, (_, i) => ({ id: `p${i}`, published: 10 * i }));
-  setUp.onStep = (step) => {
-    if (step === 'page') setUp.now += 1;
-  };
-  const reports: ReconcileProgress[] = [];
-  const tasks = [task('created', [0, 60]), task('deleted', [0, 60])];
-  await setUp.run(tasks, { onProgress: (progress) => reports.push(progress) });
-  expect(
-    reports.map(({ tasksDone, upToUs, seen, total, etaMs }) => [
-      tasksDone,
-      formatDateUs(upToUs).slice(11, 16),
-      seen,
-      total,
-      etaMs,
-    ]),
-  ).toEqual([
-    // A quarter took one minute, a half two minutes; the last list was empty.
-    [0, '10:20', 3, 6, 180_000],
-    [0, '11:00', 6, 6, 120_000],
-    [1, '11:00', 0, 0, 0],
-  ]);
-});
+type Outcome = keyof typeof none | null;
 
-it('classifies events by their pushes in the log', async () => {
-  type Case = [
-    string,
-    CatalogueProduct,
-    Omit<TestPush, 'product'>[],
-    'created' | 'modified' | 'deleted',
-    keyof typeof none | null,
-  ];
-  const published = { published: 10 };
-  const changed = { published: 10, modified: 20 };
-  const pushed = (event: TestPush['event'], received: number, more: object = {}) => ({
-    event,
-    received,
-    ...more,
-  });
-  const cases: Case[] = [
-    ['pushed in time', published, [pushed('created', 11)], 'created', 'pushed'],
-    ['pushed just in time', published, [pushed('created', 40)], 'created', 'pushed'],
-    ['pushed late', published, [pushed('created', 40.001)], 'created', 'late'],
-    [
-      'pushed twice, late again',
-      published,
-      [pushed('created', 11), pushed('created', 90)],
-      'created',
-      'pushed',
-    ],
-    ['never pushed', published, [], 'created', 'recovered'],
-    [
-      'a push of the modification does not count for the creation',
-      changed,
-      [pushed('modified', 21)],
-      'created',
-      'recovered',
-    ],
-    [
-      'pushed without a record',
-      published,
-      [pushed('created', 11, { withoutRecord: true })],
-      'created',
-      'pushed',
-    ],
-    [
-      'pushed to another subscription',
-      published,
-      [pushed('created', 11, { subscription: 'andes' })],
-      'created',
-      'recovered',
-    ],
-    ['never modified', published, [], 'modified', null],
-    ['modified, and pushed', changed, [pushed('modified', 21)], 'modified', 'pushed'],
-    ['modified, and pushed late', changed, [pushed('modified', 55)], 'modified', 'late'],
-    [
-      'modified before the creation was pushed',
-      changed,
-      [pushed('created', 21)],
-      'modified',
-      'pushed',
-    ],
-    ['modified, and never pushed', changed, [], 'modified', 'recovered'],
-    [
-      'pushed without a record, after the modification',
-      changed,
-      [pushed('modified', 20, { withoutRecord: true })],
-      'modified',
-      'pushed',
-    ],
-    [
-      'pushed without a record, before the modification',
-      changed,
-      [pushed('modified', 19.99, { withoutRecord: true })],
-      'modified',
-      'recovered',
-    ],
-    [
-      'the creation pushed without a record, after the modification',
-      changed,
-      [pushed('created', 21, { withoutRecord: true })],
-      'modified',
-      'recovered',
-    ],
-    ['deleted, and pushed', { deleted: 30 }, [pushed('deleted', 31)], 'deleted', 'pushed'],
-    [
-      'deleted, and only the creation pushed',
-      { deleted: 30 },
-      [pushed('created', 11)],
-      'deleted',
-      'recovered',
-    ],
-  ].map(
-    ([why, product, ...rest]) => [why, { id: String(why), ...Object(product) }, ...rest] as Case,
-  );
+/** Pushes as "event minute", with "bare" for one without a record, "andes" for another subscription. */
+const cases: [title: string, product: string, pushes: string, event: string, Outcome][] = [
+  ['pushed in time', 'published', 'created 11', 'created', 'pushed'],
+  ['pushed just in time', 'published', 'created 40', 'created', 'pushed'],
+  ['pushed late', 'published', 'created 40.001', 'created', 'late'],
+  ['pushed twice, late again', 'published', 'created 11, created 90', 'created', 'pushed'],
+  ['never pushed', 'published', '', 'created', 'recovered'],
+  ['the modification pushed', 'changed', 'modified 21', 'created', 'recovered'],
+  ['pushed without a record', 'published', 'created 11 bare', 'created', 'pushed'],
+  ['pushed to another subscription', 'published', 'created 11 andes', 'created', 'recovered'],
+  ['never modified', 'published', '', 'modified', null],
+  ['modified, and pushed', 'changed', 'modified 21', 'modified', 'pushed'],
+  ['modified, and pushed late', 'changed', 'modified 55', 'modified', 'late'],
+  ['modified before the creation was pushed', 'changed', 'created 21', 'modified', 'pushed'],
+  ['modified, and never pushed', 'changed', '', 'modified', 'recovered'],
+  ['pushed bare after the modification', 'changed', 'modified 20 bare', 'modified', 'pushed'],
+  ['pushed bare before it', 'changed', 'modified 19.99 bare', 'modified', 'recovered'],
+  ['the creation pushed bare after it', 'changed', 'created 21 bare', 'modified', 'recovered'],
+  ['an older modification pushed', 'changed again', 'modified 21', 'modified', 'recovered'],
+  ['deleted, and pushed', 'deleted', 'deleted 31', 'deleted', 'pushed'],
+  ['deleted, and the creation pushed', 'deleted', 'created 11', 'deleted', 'recovered'],
+];
+const states: Record<string, Omit<CatalogueProduct, 'id'>> = {
+  published: { published: 10 },
+  changed: { published: 10, modified: 20 },
+  'changed again': { published: 10, modified: 25 },
+  deleted: { deleted: 30 },
+};
+
+it('classifies events by their pushes in the log, whatever the case of their ids', async () => {
   const setUp = await openSetUp();
   // Each case has its own subscription, so that the counts can be assigned.
-  for (const [i, [, product, pushes]] of cases.entries()) {
-    await setUp.push(...pushes.map((one) => ({ subscription: `s${i}`, product, ...one })));
-  }
-  await setUp.index();
-  const found: Record<string, string[]> = {};
-  for (const [i, [why, product, , event]] of cases.entries()) {
-    const subscription = `s${i}`;
-    setUp.catalogue = [product];
-    const tasks = [task(event, firstHours, { subscription })];
-    for (const report of await setUp.run(tasks)) {
-      found[why] = Object.keys(none).filter((key) => report[key as keyof typeof none] > 0);
+  for (const [i, [id, state, pushes]] of cases.entries()) {
+    const pushedState = states[state === 'changed again' ? 'changed' : state];
+    for (const push of pushes.split(', ').filter(Boolean)) {
+      const [event, received, more] = push.split(' ');
+      await setUp.push({
+        event: event as TestPush['event'],
+        product: { id: id.toUpperCase(), ...pushedState },
+        received: Number(received),
+        subscription: more === 'andes' ? more : `s${i}`,
+        ...(more === 'bare' && { withoutRecord: true }),
+      });
     }
   }
-  const expected = cases.map(([why, , , , outcome]) => [why, outcome === null ? [] : [outcome]]);
-  expect(found).toEqual(Object.fromEntries(expected));
-});
-
-it('does not confuse an older state with a newer modification, but ignores the case of ids', async () => {
-  const setUp = await openSetUp();
-  const product = { id: 'ABC', published: 10 };
-  await setUp.push({ event: 'created', product: { ...product, id: 'abc' }, received: 11 });
-  await setUp.push({ event: 'modified', product: { ...product, modified: 20 }, received: 21 });
-  setUp.catalogue = [{ ...product, modified: 25 }];
-  const tasks = [task('created', firstHours), task('modified', firstHours)];
-  expect(await setUp.run(tasks)).toMatchObject([
-    { expected: 1, pushed: 1 },
-    { expected: 1, recovered: 1 },
-  ]);
+  await setUp.index();
+  const found: unknown[] = [];
+  for (const [i, [id, state, , event]] of cases.entries()) {
+    setUp.catalogue = [{ id, ...states[state] }];
+    const [report] = await setUp.run([
+      task(event as TestPush['event'], firstHours, { subscription: `s${i}` }),
+    ]);
+    found.push([id, Object.keys(none).find((key) => report?.[key as keyof typeof none]) ?? null]);
+  }
+  expect(found).toEqual(cases.map(([id, , , , outcome]) => [id, outcome]));
 });
 
 it('compares dates of modifications in whole milliseconds', async () => {
@@ -319,28 +208,6 @@ it('counts a push received after the recovery as late, in every later comparison
   expect(await setUp.rows()).toHaveLength(2);
 });
 
-it('recognises pushes that arrive during the comparison, and counts them as pushed', async () => {
-  const setUp = await openSetUp(10);
-  const ids = ['a', 'b', 'c'];
-  setUp.catalogue = ids.map((id) => ({ id, published: 170 }));
-  setUp.now = 181;
-  setUp.onStep = async (step) => {
-    if (step !== 'before recover') return;
-    setUp.onStep = () => undefined;
-    await setUp.push({ event: 'created', product: { id: 'b', published: 170 }, received: 180 });
-  };
-  const tasks = [task('created', firstHours)];
-  const reports = await setUp.run(tasks);
-  expect(reports).toMatchObject([{ expected: 3, pushed: 1, recovered: 2, missing: 0 }]);
-  const sources = (await setUp.rows()).map(({ productId, source }) => [productId, source]);
-  expect(sources).toEqual([
-    ['b', 'push'],
-    ['a', 'reconcile'],
-    ['c', 'reconcile'],
-  ]);
-  expect(await setUp.run(tasks)).toEqual(reports);
-});
-
 it('repeats the check when the log has grown too much meanwhile', async () => {
   const setUp = await openSetUp(1_000);
   setUp.catalogue = [{ id: 'missing', published: 10 }];
@@ -385,43 +252,29 @@ it('starts over when the index is replaced during the check', async () => {
   expect(await setUp.rows()).toHaveLength(1);
 });
 
-it('waits for an index that makes progress, however long that takes', async () => {
+it('waits for an index that makes progress, and reports what to do when it stops', async () => {
   const setUp = await openSetUp();
-  setUp.catalogue = [{ id: 'p', published: 10 }];
-  await setUp.push(...[1, 2, 3].map((i) => pushOf(`q${i}`)));
-  let pauses = 0;
-  setUp.products = {
-    ...setUp.products,
-    indexedPosition: async () => Math.min(3, Math.floor(pauses / 2_900)),
-  };
-  setUp.pause = async () => {
-    pauses += 1;
-  };
-  expect(await setUp.run([task('created', firstHours)], { mode: 'check' })).toMatchObject([
-    { missing: 1 },
-  ]);
-  expect(pauses).toBe(8_700);
-});
-
-const pushOf = (id: string): TestPush => {
-  return { event: 'created', product: { id, published: 10 }, received: 11 };
-};
-
-it('reports what to do when the index does not follow the log', async () => {
-  const setUp = await openSetUp();
-  setUp.catalogue = [{ id: 'p', published: 10 }];
-  await setUp.push({ event: 'created', product: { id: 'p', published: 10 }, received: 11 });
+  const product = { id: 'p', published: 10 };
+  setUp.catalogue = [product];
+  for (const id of ['q1', 'q2', 'q3']) {
+    await setUp.push({ event: 'created', product: { ...product, id }, received: 11 });
+  }
   let pausedMs = 0;
+  let end = 3;
   setUp.pause = async (ms) => {
     pausedMs += ms;
   };
-  const stuck = setUp.run([task('created', firstHours)], { mode: 'check' });
-  await expect(stuck).rejects.toMatchObject({
+  const indexedPosition = async () => Math.min(end, Math.floor(pausedMs / 590_000));
+  setUp.products = { ...setUp.products, indexedPosition };
+  const check = () => setUp.run([task('created', firstHours)], { mode: 'check' });
+  expect(await check()).toMatchObject([{ missing: 1 }]);
+  expect(pausedMs).toBe(1_770_000);
+  [end, pausedMs] = [2, 2 * 590_000];
+  await expect(check()).rejects.toMatchObject({
     code: 'unavailable',
     text: expect.stringContaining('lag in notifications: 1'),
   });
-  expect(pausedMs).toBe(600_000);
-  expect(await setUp.coverage()).toEqual([]);
+  expect(pausedMs).toBe(2 * 590_000 + 600_000);
 });
 
 it('counts missing events in a check, and writes them in a later run', async () => {
@@ -441,25 +294,12 @@ it('counts missing events in a check, and writes them in a later run', async () 
   expect((await counts(setUp)).map(({ missing }) => missing)).toEqual([0, 0, 0]);
 });
 
-it('writes entries without coverage when coverage is off', async () => {
-  const setUp = await openSetUp();
-  setUp.catalogue = [{ id: 'a', published: 10 }];
-  await setUp.run([task('created', firstHours)], { coverage: false });
-  expect(await setUp.rows()).toHaveLength(1);
-  expect(await setUp.coverage()).toEqual([]);
-});
-
 it('counts an hour with a changed filter by both filters, once both parts are compared', async () => {
   const setUp = await openSetUp();
-  const name = (id: string) => ({ id, name: id });
-  setUp.catalogue = [
-    { ...name('A1'), published: 10 },
-    { ...name('B1'), published: 20 },
-    { ...name('A2'), published: 80 },
-    { ...name('B2'), published: 95 },
-    { ...name('A3'), published: 100 },
-  ];
-  const hours = task('created', firstHours).hours;
+  setUp.catalogue = Object.entries({ A1: 10, B1: 20, A2: 80, B2: 95, A3: 100 }).map(
+    ([id, published]) => ({ id, name: id, published }),
+  );
+  const { hours } = task('created', firstHours);
   const parts = [
     task('created', [0, 90], { filter: 'A', hours }),
     task('created', [90, 180], { filter: 'B', hours }),
@@ -469,25 +309,13 @@ it('counts an hour with a changed filter by both filters, once both parts are co
     if (step === 'after save') setUp.pauses = -1;
   };
   await expect(setUp.run(parts)).rejects.toThrow('cut');
-  expect(await counts(setUp)).toEqual([
-    { event: 'created', at: 0, expected: 1, ...none, recovered: 1 },
-  ]);
+  const first = { event: 'created', at: 0, expected: 1, ...none, recovered: 1 };
+  expect(await counts(setUp)).toEqual([first]);
   setUp.onStep = () => undefined;
-  const seen: number[] = [];
-  const reports = await setUp.run(parts, {
-    resumeSinceUs: t0,
-    onProgress: (progress) => {
-      seen[progress.tasksDone] = progress.seen;
-    },
-  });
+  const reports = await setUp.run(parts, { resumeSinceUs: t0 });
   // One of the first part's two events belongs to the hour that was compared before.
   expect(reports.map(({ expected }) => expected)).toEqual([2, 1]);
-  expect(seen).toEqual([1, 1]);
-  expect(await counts(setUp)).toEqual([
-    { event: 'created', at: 0, expected: 1, ...none, recovered: 1 },
-    { event: 'created', at: 1, expected: 2, ...none, recovered: 2 },
-  ]);
-  expect((await setUp.coverage()).length).toBe(3);
+  expect(await counts(setUp)).toEqual([first, { ...first, at: 1, expected: 2, recovered: 2 }]);
 });
 
 it('saves no coverage of hours that the window covers in part, or that have not ended', async () => {

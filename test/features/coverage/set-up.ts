@@ -39,13 +39,8 @@ const date = (minutes: number | undefined) =>
 /** The catalogue's record of a product. */
 export function recordOf({ id, name = `N_${id}`, published, modified, deleted }: CatalogueProduct) {
   if (deleted !== undefined) return { Id: id, Name: name, DeletionDate: date(deleted).date };
-  const modification = modified ?? published;
-  return {
-    Id: id,
-    Name: name,
-    PublicationDate: date(published).date,
-    ModificationDate: date(modification).date,
-  };
+  const dates = [published, modified ?? published].map((minutes) => date(minutes).date);
+  return { Id: id, Name: name, PublicationDate: dates[0], ModificationDate: dates[1] };
 }
 
 /** A push of an event with the product's state; `received` is in minutes after `t0`. */
@@ -67,9 +62,8 @@ export interface ReconcileSetUp extends ReconcileContext {
   now: number;
   /** Called before each page, and before and after each write; tests throw or act there. */
   onStep: (step: string) => void | Promise<void>;
-  /** Number of unreadable records in the catalogue. */
+  /** Numbers of records in the catalogue that are unreadable, or that the filter could not decide. */
   odd: number;
-  /** Number of records that the filter could not decide. */
   undecided: number;
   pauses: number;
   push(...pushes: TestPush[]): Promise<void>;
@@ -141,13 +135,8 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
       reconcile(setUp, { ...usual, tasks, signal: new AbortController().signal, ...options }),
   };
   function spent() {
-    return {
-      requests: 0,
-      answersMs: 0,
-      waitedMs: 0,
-      unreadableRecords: setUp.odd,
-      undecided: setUp.undecided,
-    };
+    const { odd: unreadableRecords, undecided } = setUp;
+    return { requests: 0, answersMs: 0, waitedMs: 0, unreadableRecords, undecided };
   }
   await setUp.index();
   return setUp;
@@ -225,12 +214,10 @@ function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEv
 export const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };
 
 /** Coverage of the hours with expected events; hours after `t0`. */
-export async function counts(setUp: ReconcileSetUp, subscription?: string) {
-  const hours = await setUp.coverage(subscription);
-  return hours
+export async function counts(setUp: ReconcileSetUp) {
+  return (await setUp.coverage())
     .filter(({ expected }) => expected > 0)
-    .map(({ event, hourUs, expected, pushed, late, recovered, missing }) => {
-      const after = (hourUs - t0) / hour;
-      return { event, at: after, expected, pushed, late, recovered, missing };
+    .map(({ subscription: _, comparedAtUs: __, hourUs, ...rest }) => {
+      return { at: (hourUs - t0) / hour, ...rest };
     });
 }

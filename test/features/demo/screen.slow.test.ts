@@ -1,16 +1,6 @@
 /** The rows that `earshot demo` prints on a terminal as notifications arrive. */
 import { expect, it, vi } from 'vitest';
-import { runCommand, startCommand } from '../../helpers/fake-io.ts';
-
-it('the counter of the demo fits a terminal of 80 columns', async () => {
-  const nowUs = () => Date.now() * 1000;
-  const env = { NO_COLOR: '1' };
-  const argv = ['demo', '--once', '--faults', '--products', '600'];
-  const { err, out } = await runCommand(argv, { isTTY: true, columns: 80, env, nowUs });
-  const named = `${err}\n${out}`.split('\n').filter((line) => /^ {2}created S/.test(line));
-  expect(named.length).toBeGreaterThan(10);
-  expect(named.filter(({ length }) => length > 80)).toEqual([]);
-}, 120_000);
+import { startCommand } from '../../helpers/fake-io.ts';
 
 const arrival = /^ +\d+ {2}(?:created|modified|deleted) .*$/gm;
 

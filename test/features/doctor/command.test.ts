@@ -11,7 +11,7 @@ import { runCommand } from '../../helpers/fake-io.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { registration } from '../alerts/watch-context.ts';
-import { account, asPerson, endpointPair } from '../subscriptions/account-context.ts';
+import { account, endpointPair } from '../subscriptions/account-context.ts';
 import { model, startInference } from '../summary/summary-context.ts';
 import { doneWith } from '../summary/summary-jobs.ts';
 import { putSummaries } from '../summary/summary-samples.ts';
@@ -51,8 +51,6 @@ const named = (findings: readonly PrintedFinding[], name: string) =>
 const textOf = ({ text, evidence, nextStep }: PrintedFinding) =>
   [text, ...evidence, nextStep].join('\n');
 
-const freeSpace = expect.stringMatching(/^(ok|warning) free space$/);
-
 const endpoint = { EARSHOT_ENDPOINT_USERNAME: 'a', EARSHOT_ENDPOINT_PASSWORD: 'a-long-password' };
 
 describe('the doctor before anything is set up', () => {
@@ -60,23 +58,12 @@ describe('the doctor before anything is set up', () => {
     const folder = temporaryDirectory();
     const { code, findings } = await findingsWith({}, folder);
     expect(code).toBe(2);
-    expect(shown(findings)).toEqual([
-      'critical configuration',
-      'critical configuration',
-      'ok data directory',
-      'ok secret files',
-      freeSpace,
-      'unknown database',
-      'unknown clock',
-      'critical public URL',
-      'unknown public address',
-      'unknown certificate',
-      'unknown endpoint',
-      'unknown login',
-      'unknown subscriptions',
-      'ok inference service',
-      'ok sinks',
-      'warning alerts',
+    const titles = (level: string) =>
+      findings.filter((one) => one.level === level).map(({ check }) => check);
+    expect(titles('critical')).toEqual(['configuration', 'configuration', 'public URL']);
+    expect(titles('unknown')).toEqual([
+      ...['database', 'clock', 'public address', 'certificate', 'endpoint', 'login'],
+      'subscriptions',
     ]);
     for (const { level, nextStep } of findings) {
       if (level === 'warning' || level === 'critical') expect(nextStep).toMatch(/\w/);
@@ -86,16 +73,9 @@ describe('the doctor before anything is set up', () => {
 
   it('reports for a folder of --data-dir that it has no database, and checks nothing else', async () => {
     const folder = temporaryDirectory();
-    const asked: string[] = [];
-    const { code, out, err } = await runCommand(['doctor', '--data-dir', folder], {
-      env: {},
-      workingDir: folder,
-      fetch: (url) => {
-        asked.push(String(url));
-        return noNetwork(url);
-      },
-    });
-    expect({ code, out, asked }).toEqual({ code: 2, out: '', asked: [] });
+    const options = { env: {}, workingDir: folder, fetch: noNetwork };
+    const { out, err } = await runCommand(['doctor', '--data-dir', folder], options);
+    expect(out).toBe('');
     expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
   });
 
@@ -137,7 +117,6 @@ describe('the doctor before anything is set up', () => {
     expect(plain.out).not.toContain('\u001b');
     const coloured = await runCommand(['doctor'], { ...options, isTTY: true });
     expect(coloured.out).toContain('\u001b[31mcritical\u001b[39m');
-    expect(coloured.out).toContain('\u001b[32mok      \u001b[39m');
     const slow = await runCommand(['doctor', '--json'], { ...options, slowReader: true });
     expect(slow.err).toContain('3 critical');
   });
@@ -154,26 +133,13 @@ describe('the doctor with a receiver and a catalogue', () => {
     const registered = await earshot(['register', '--event', 'created', '--yes']);
     expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
     const { code, findings } = await doctor();
-    expect(shown(findings)).toEqual([
-      'ok configuration',
-      'ok data directory',
-      'ok secret files',
-      freeSpace,
-      'ok database',
-      'ok clock',
-      'ok filters',
-      'ok public URL',
-      'ok public address',
-      'ok certificate',
-      'ok endpoint',
-      'ok endpoint login',
-      'ok login',
-      'ok catalogue',
-      'ok subscription default',
-      'ok inference service',
-      'ok sinks',
-      'warning alerts',
+    expect(findings.map(({ check }) => check)).toEqual([
+      ...['configuration', 'data directory', 'secret files', 'free space', 'database', 'clock'],
+      ...['filters', 'public URL', 'public address', 'certificate', 'endpoint', 'endpoint login'],
+      ...['login', 'catalogue', 'subscription default', 'inference service', 'sinks', 'alerts'],
     ]);
+    const others = findings.filter(({ level }) => level !== 'ok').map(({ check }) => check);
+    expect(others.filter((check) => check !== 'free space')).toEqual(['alerts']);
     expect(code).toBe(0);
     const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
     for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);
@@ -190,36 +156,6 @@ describe('the doctor with a receiver and a catalogue', () => {
     expect(complaints().join()).toContain('login failed');
   });
 
-  it('reports that the receiver is not running, and exits 1', async () => {
-    const { doctor, receiver } = await openDoctorContext();
-    await receiver.close();
-    const { code, findings } = await doctor();
-    expect(code).toBe(1);
-    expect(named(findings, 'endpoint')).toMatchObject({
-      level: 'critical',
-      nextStep: expect.stringContaining('docs/errors.md#connection-refused'),
-    });
-    // Unrelated checks run as usual.
-    expect(shown(findings, /^(catalogue|subsc)/)).toEqual([
-      'ok catalogue',
-      'unknown subscriptions',
-    ]);
-  });
-
-  it('reports that the receiver has other credentials, and that the account login fails', async () => {
-    const { doctor } = await openDoctorContext();
-    const changes = { ...otherCredentials, EARSHOT_ACCOUNT_PASSWORD: 'mistyped' };
-    const { findings } = await doctor(changes);
-    const checks = /^(endpoint|login|catalogue|subscriptions)/;
-    expect(shown(findings, checks)).toEqual([
-      'ok endpoint',
-      'critical endpoint login',
-      'critical login',
-      'unknown subscriptions',
-    ]);
-    expect(JSON.stringify(findings)).not.toMatch(/another-word|mistyped/);
-  });
-
   it('demands a public certificate and address with a catalogue elsewhere', async () => {
     const { doctor } = await openDoctorContext();
     const untrusted = await doctor({ EARSHOT_PROBE_CA: '' });
@@ -234,15 +170,6 @@ describe('the doctor with a receiver and a catalogue', () => {
       'warning public address',
       'warning endpoint',
     ]);
-  });
-
-  it('reports a manually paused subscription', async () => {
-    const context = await openDoctorContext();
-    await context.earshot(['register', '--event', 'created', '--yes']);
-    const [subscription] = context.sandbox.subscriptions();
-    expect(await asPerson(context, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
-    const { code, findings } = await context.doctor();
-    expect([code, named(findings, 'subscription default')?.level]).toEqual([0, 'warning']);
   });
 });
 
@@ -292,21 +219,16 @@ describe('the doctor on sinks, alerts and filters', () => {
     await store.close();
     const { findings } = await findingsWith({}, folder);
     const warned = findings.filter(({ check }) => check === 'filters');
-    expect(warned).toMatchObject([
-      {
-        level: 'warning',
-        text: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter/),
-      },
-      { level: 'warning', text: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/) },
-      { level: 'warning', text: 'sinks.bus.subscriptions: unknown subscription alsp.' },
+    expect(warned.map(({ level, text }) => `${level} ${text}`)).toEqual([
+      expect.stringMatching(/^warning subscriptions\.alps\.summary\.each\.filter/),
+      expect.stringMatching(/^warning sinks\.bus\.filter: .*SENTINEL2/),
+      'warning sinks.bus.subscriptions: unknown subscription alsp.',
     ]);
     expect(warned[0]?.nextStep).toMatch(/SENTINEL-2.* earshot\.config\.ts/);
-    const { out } = await runCommand(['doctor'], {
-      env: { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' },
-      workingDir: folder,
-      fetch: noNetwork,
-      ...{ isTTY: true, columns: 90 },
-    });
+    const env = { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' };
+    const terminal = { isTTY: true, columns: 90 };
+    const options = { env, workingDir: folder, fetch: noNetwork, ...terminal };
+    const { out } = await runCommand(['doctor'], options);
     const wrapped = out.split('\n').filter((line) => line.startsWith(' '.repeat(32)));
     expect(wrapped.length).toBeGreaterThan(5);
     expect(Math.max(...wrapped.map((line) => line.length))).toBeLessThanOrEqual(90);
@@ -401,12 +323,8 @@ async function levelsOf(steps: Step[]) {
 
 describe('a step', () => {
   it('runs in order after the steps it needs are ok or warn, with all its findings', async () => {
-    const steps = [
-      step('one', [], 'ok', 'warning'),
-      step('two', ['one']),
-      step('three', ['one', 'two'], 'ok'),
-    ];
-    expect(await levelsOf(steps)).toEqual([
+    const needed = [step('one', [], 'ok', 'warning'), step('two', ['one'])];
+    expect(await levelsOf([...needed, step('three', ['one', 'two'], 'ok')])).toEqual([
       ['one', 'ok', 'ok'],
       ['one', 'warning', 'warning'],
       ['three', 'ok', 'ok'],
@@ -416,48 +334,23 @@ describe('a step', () => {
   it.each<Level>(['critical', 'unknown'])(
     'is skipped after one that is %s, and the whole chain names the first cause',
     async (level) => {
-      const steps = [
-        step('one', [], 'ok', level),
-        step('two', ['one'], 'ok'),
-        step('three', ['two'], 'ok'),
-        step('four', [], 'ok'),
-      ];
+      const chain = [step('one', [], level), step('two', ['one'], 'ok'), step('3', ['two'], 'ok')];
       const because = 'Not checked, because of "one".';
-      expect(await levelsOf(steps)).toEqual([
-        ['one', 'ok', 'ok'],
+      expect(await levelsOf([...chain, step('four', [], 'ok')])).toEqual([
         ['one', level, level],
         ['two', 'unknown', because],
-        ['three', 'unknown', because],
+        ['3', 'unknown', because],
         ['four', 'ok', 'ok'],
       ]);
     },
   );
 
-  const refusal = new AppError('unavailable', 'No way.', { advice: 'Repeat it.' });
-
-  it.each<[string, Step['run']]>([
-    [
-      'at once',
-      () => {
-        throw refusal;
-      },
-    ],
-    ['later', () => Promise.reject(refusal)],
-  ])('that throws %s counts as failed, and the other steps run', async (_when, run) => {
-    expect(await levelsOf([{ name: 'one', needs: [], run }, step('two', [], 'ok')])).toEqual([
+  it('that throws counts as failed, and the other steps run', async () => {
+    const refusal = new AppError('unavailable', 'No way.', { advice: 'Repeat it.' });
+    const refusing = { name: 'one', needs: [], run: () => Promise.reject(refusal) };
+    expect(await levelsOf([refusing, step('two', [], 'ok')])).toEqual([
       ['one', 'critical', 'No way.'],
       ['two', 'ok', 'ok'],
     ]);
-  });
-
-  it('does not start after a request to stop', async () => {
-    const stopping = new AbortController();
-    const seen: string[] = [];
-    const steps = [step('one', [], 'ok'), step('two', [], 'ok')];
-    for await (const { check } of runSteps(steps, stopping.signal)) {
-      seen.push(check);
-      stopping.abort();
-    }
-    expect(seen).toEqual(['one']);
   });
 });

@@ -1,5 +1,6 @@
 /** The stream of new notifications on real sockets: limits, resumption, failures and the end. */
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -13,6 +14,7 @@ import {
   openConsole,
 } from '../../core/api/console-context.ts';
 import { openSeeded } from '../../core/page/seeded-receiver.ts';
+import { foundProduct } from '../summary/found-product.ts';
 
 interface StreamEvent {
   id: string;
@@ -23,55 +25,38 @@ interface StreamEvent {
   bytes: number;
 }
 
-interface Stream {
-  status: number;
-  headers: IncomingMessage['headers'];
-  events: StreamEvent[];
-  /** Text of an answer that is no stream. */
-  text(): string;
-  /** Resolves with the next event that was not taken yet. */
-  next(): Promise<StreamEvent>;
-  ended: Promise<void>;
-  close(): void;
-}
+type Stream = Awaited<ReturnType<typeof openStream>>;
 
-function openStream(url: string, headers: Record<string, string> = {}): Promise<Stream> {
-  return new Promise((resolve, reject) => {
-    const outgoing: ClientRequest = request(url, { headers, agent: false }, (response) => {
-      const events: StreamEvent[] = [];
-      let text = '';
-      let taken = 0;
-      const ended = new Promise<void>((end) => response.once('close', end));
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-        const parts = text.split('\n\n');
-        if (response.headers['content-type'] !== 'text/event-stream') return;
-        text = parts.pop() ?? '';
-        events.push(...parts.filter((part) => !part.startsWith(':')).map(parsed));
-      });
-      response.on('error', () => undefined);
-      resolve({
-        status: response.statusCode ?? 0,
-        headers: response.headers,
-        events,
-        text: () => text,
-        next: async () => {
-          await expect
-            .poll(() => events.length, { timeout: 5_000, interval: 5 })
-            .toBeGreaterThan(taken);
-          taken += 1;
-          const event = events[taken - 1];
-          if (event === undefined) throw new Error('no event');
-          return event;
-        },
-        ended,
-        close: () => outgoing.destroy(),
-      });
-    });
-    outgoing.on('error', reject);
-    onTestFinished(() => void outgoing.destroy());
-    outgoing.end();
+/** Opens a stream; `next` resolves with the next event that was not taken yet. */
+async function openStream(url: string, headers: Record<string, string> = {}) {
+  const outgoing = request(url, { headers, agent: false }).end();
+  onTestFinished(() => void outgoing.destroy());
+  const [response]: IncomingMessage[] = await once(outgoing, 'response');
+  if (response === undefined) throw new Error('no response');
+  outgoing.on('error', () => undefined);
+  const events: StreamEvent[] = [];
+  let text = '';
+  let taken = 0;
+  const ended = new Promise<void>((end) => response.once('close', end));
+  response.on('error', () => undefined);
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    const parts = text.split('\n\n');
+    if (response.headers['content-type'] !== 'text/event-stream') return;
+    text = parts.pop() ?? '';
+    events.push(...parts.filter((part) => !part.startsWith(':')).map(parsed));
   });
+  return {
+    ...{ status: response.statusCode, headers: response.headers, events, ended },
+    close: () => void outgoing.destroy(),
+    next: async () => {
+      await expect
+        .poll(() => events.length, { timeout: 5_000, interval: 5 })
+        .toBeGreaterThan(taken);
+      taken += 1;
+      return events[taken - 1] ?? expect.fail();
+    },
+  };
 }
 
 function parsed(part: string): StreamEvent {
@@ -230,30 +215,6 @@ describe('the live feed', () => {
     await expect.poll(() => reader.events.length).toBeGreaterThan(last);
   });
 
-  it('reads nothing without viewers', async () => {
-    let reads = 0;
-    const memory = createMemoryLog([notificationRow(1)]);
-    const lastPosition = () => {
-      reads += 1;
-      return memory.lastPosition();
-    };
-    const notifications = { ...memory, lastPosition };
-    const { live } = await openGrowing({ notifications, liveLimits: { frameMs: 5 } });
-    expect(reads).toBe(0);
-    const stream = await live();
-    await expect.poll(() => reads).toBeGreaterThan(3);
-    stream.close();
-    let before = -1;
-    const isQuiet = () => {
-      const quiet = reads === before;
-      before = reads;
-      return quiet;
-    };
-    await expect.poll(isQuiet, { interval: 100 }).toBe(true);
-    const again = await live();
-    await again.next();
-  });
-
   it('keeps viewers while the store cannot be read, and sends the rows later', async () => {
     const memory = await openGrowing();
     let failure: AppError | null = null;
@@ -302,25 +263,9 @@ function createIndex() {
 
 function indexedEvent(position: number): IndexedEvent {
   const { productId, event, subscription, receivedAtUs, source } = notificationRow(position);
-  const unknown = { collection: null, platform: null, productType: null, processingLevel: null };
-  const dates = { sensingStartUs: null, sensingEndUs: null, publicationDateUs: null };
-  const orbit = { orbitNumber: null, relativeOrbitNumber: null, orbitDirection: null };
   const product = {
-    ...{ position, productId, productName: null, ...unknown, ...dates, ...orbit },
-    ...{
-      modificationDateUs: null,
-      sizeBytes: 0,
-      online: true,
-      cloudCoverPercent: 12,
-      tile: '32TMT',
-    },
-    ...{
-      processingBaseline: null,
-      receivedAtUs,
-      deletionDateUs: null,
-      deletionCause: null,
-      s3Path: null,
-    },
+    ...foundProduct({ position, productId, receivedAtUs, sizeBytes: 0, online: true }).row,
+    ...{ cloudCoverPercent: 12, tile: '32TMT' },
   };
   const notificationUs = receivedAtUs;
   return {
@@ -385,16 +330,5 @@ describe('a lagging product index', () => {
     expect(positions(await other.next())).toEqual([2]);
     products.failure = null;
     expect(positions(await failing.next())).toEqual([2]);
-  });
-
-  it('is reported to a viewer without rows, whose page shows products', async () => {
-    const products = createIndex();
-    const { live, add } = await openGrowing({ products });
-    const stream = await live('?rows=0');
-    await stream.next();
-    add(2);
-    expect((await stream.next()).data).toMatchObject({ count: 2, rows: [], indexedPosition: 1 });
-    products.position = 3;
-    expect((await stream.next()).data).toMatchObject({ count: 0, indexedPosition: 3 });
   });
 });

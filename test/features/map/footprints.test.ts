@@ -107,14 +107,3 @@ test.each([
   expect(status).toBe(400);
   expect(JSON.stringify(body)).toContain(reason);
 });
-
-test('counts only products with a footprint', async () => {
-  const { body } = await get({ limit: 1 });
-  const product = { ...seeded.generator.next(Date.now()), GeoFootprint: null, Footprint: null };
-  expect(await seeded.push(product as never)).toBe(200);
-  await vi.waitFor(async () => {
-    const answer = await get({ limit: 1 });
-    expect(answer.body.indexedPosition).toBeGreaterThan(body.indexedPosition);
-    expect(answer.footprints).toEqual(body.footprints);
-  });
-});

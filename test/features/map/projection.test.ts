@@ -7,7 +7,9 @@ import {
   projections,
   ringsOf,
 } from '../../../src/features/map/browser/projection.ts';
+import type { Ring } from '../../../src/filter/filter-tree.ts';
 import { collectionGroups } from '../../../src/filter/missions.ts';
+import { multi, point, polygon, ring } from '../../filter/geometry/places.ts';
 
 const arctic = named('arctic');
 const antarctic = named('antarctic');
@@ -46,34 +48,23 @@ describe('a projection', () => {
 });
 
 describe('the rings of a footprint', () => {
-  const ring = [
-    [0, 0],
-    [1, 0],
-    [1, 1],
-    [0, 0],
-  ] as const;
-  it.each([
-    ['Polygon', [ring, ring], [ring, ring]],
-    ['MultiPolygon', [[ring], [ring]], [ring, ring]],
-    ['LineString', ring, [[...ring, ...ring.toReversed()]]],
-    ['MultiLineString', [ring, ring], Array(2).fill([...ring, ...ring.toReversed()])],
-    ['MultiPolygon', [], []],
-  ] as const)('of a %s are its lines', (type, coordinates, rings) => {
-    expect(ringsOf({ type, coordinates })).toEqual(rings);
+  const lines = ring('0 0, 1 0, 1 1, 0 0');
+  const twice = [...lines, ...lines.toReversed()];
+  it.each<[Parameters<typeof ringsOf>[0], Ring[]]>([
+    [polygon(lines, lines), [lines, lines]],
+    [multi(lines, lines), [lines, lines]],
+    [{ type: 'LineString', coordinates: lines }, [twice]],
+    [{ type: 'MultiLineString', coordinates: [lines, lines] }, [twice, twice]],
+    [multi(), []],
+  ])('of %j are its lines', (geometry, rings) => {
+    expect(ringsOf(geometry)).toEqual(rings);
   });
 
   it('are small squares around points, also in a collection', () => {
-    const point = { type: 'Point', coordinates: [7, 46] } as const;
-    const points = {
-      type: 'MultiPoint',
-      coordinates: [
-        [0, 0],
-        [1, 1],
-      ],
-    } as const;
+    const points = { type: 'MultiPoint', coordinates: ring('0 0, 1 1') } as const;
     const [square = [], ...others] = ringsOf({
       type: 'GeometryCollection',
-      geometries: [point, points],
+      geometries: [point(7, 46), points],
     });
     expect(others).toHaveLength(2);
     const mean = (i: 0 | 1) => square.reduce((sum, corner) => sum + corner[i], 0) / 4;

@@ -127,10 +127,10 @@ describe('a running receiver', () => {
     expect(value('earshot_log_wal_bytes')).toBeGreaterThan(
       before.value('earshot_log_wal_bytes') ?? 0,
     );
-    const reader = { reader: 'sink orders', kind: 'sink' };
+    const reader = { reader: 'sink orders', kind: 'sinks' };
     expect(value('earshot_reader_behind_notifications', reader)).toBe(20);
     near(7, value('earshot_reader_behind_seconds', reader));
-    const index = { reader: 'product index', kind: 'index' };
+    const index = { reader: 'product index', kind: 'products' };
     const indexed = async () =>
       (await scrape()).value('earshot_reader_behind_notifications', index);
     await expect.poll(indexed, { timeout: 10_000 }).toBe(0);
@@ -139,28 +139,5 @@ describe('a running receiver', () => {
     expect(free).toBeGreaterThan(0);
     expect(value('earshot_disk_size_bytes')).toBeGreaterThan(free);
     expect(value('earshot_disk_reserve_bytes')).toBeGreaterThanOrEqual(0);
-  });
-
-  it('exports that it refuses pushes, and that it accepts them again', async () => {
-    const { scrape, breakStore, repairStore } = await open();
-    const { value } = await scrape();
-    expect(value('earshot_refusing')).toBe(0);
-    expect(value('earshot_queue_bytes')).toBe(0);
-    expect(value('earshot_queue_bytes_max')).toBe(64 * 2 ** 20);
-    expect(value('earshot_status_level', { part: 'receiver' })).toBe(0);
-    breakStore();
-    const refusing = await scrape();
-    expect(refusing.value('earshot_refusing')).toBe(1);
-    expect(refusing.value('earshot_status_level', { part: 'receiver' })).toBe(2);
-    repairStore();
-    await expect.poll(async () => (await scrape()).value('earshot_refusing')).toBe(0);
-  });
-
-  it('exports its certificate', async () => {
-    const { scrape, seconds } = await open();
-    const { value } = await scrape();
-    near(seconds() + 30 * 86_400, value('earshot_certificate_not_after_timestamp_seconds'));
-    near(30 * 86_400 + 3_600, value('earshot_certificate_lifetime_seconds'));
-    expect(value('earshot_certificate_renewal_succeeded')).toBeUndefined();
   });
 });

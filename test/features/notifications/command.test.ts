@@ -51,69 +51,27 @@ const context = await createVariedContext();
 describe('query', () => {
   it.each<[string, number[]]>([
     ['', [5, 4, 3, 2, 1]],
-    ['--order oldest', [1, 2, 3, 4, 5]],
     ['--ack-id ack-3', [3]],
-    ['--ack-id none', []],
     ['--product-id product-1', [3, 1]],
     ['--event created', [5, 2, 1]],
     ['--event Deleted,MODIFIED', [4, 3]],
-    ['--event restored', []],
     ['--subscription fires', [3]],
     ['--source reconcile', [2]],
-    ['--source push', [5, 4, 3, 1]],
-    ['--since 24h', [5, 4, 3, 2]],
     ['--since 90m', [5, 4, 3]],
-    ['--since 5400s', [5, 4, 3]],
-    ['--since 0.5h', [5, 4]],
     ['--until 1d', [1]],
-    ['--until 90m', [2, 1]],
     ['--since 1w --until 3h', [1]],
-    ['--since 2026-05-02', [5, 4, 3, 2]],
-    ['--until 2026-05-02', [1]],
     ['--since 2026-05-02T10:30:00Z', [5, 4, 3]],
     ['--since 2026-05-02T10:30:00.000001Z', [5, 4]],
     ['--since 2026-05-02T12:30:00+02:00 --until 2026-05-02T10:30:01Z', [3]],
-    ['--since 2026-05-03', []],
     ['--time notification --since 50h', [4, 3, 1]],
     ['--time notification --until 50h', [2]],
-    ['--time notification', [5, 4, 3, 2, 1]],
     ['--after 3', [5, 4]],
-    ['--before 3', [2, 1]],
     ['--after 1 --before 5 --order oldest', [2, 3, 4]],
-    ['--limit 2', [5, 4]],
     ['--limit 2 --order oldest', [1, 2]],
     ['--event created --product-id product-1 --since 7d', [1]],
   ])('%s selects the positions %j', async (line, positions) => {
     const argv = line.split(' ').filter((word) => word !== '');
     expect(await context.positions(['query', ...argv])).toEqual(positions);
-  });
-
-  it.each<[string, number[]]>([
-    ['S2A_ONE.SAFE', [3, 1]],
-    ['S2A_ONE', []],
-    ['s2a_one.safe', []],
-    ['S2?_*', [3, 2, 1]],
-    ['S2[AB]_*', []],
-    ['S1[A]_*', [4]],
-    ['S1[A]_*3?.SAFE', [4]],
-    ['*]_*', [4]],
-    ['S?A_*', [3, 1]],
-    ['*', [4, 3, 2, 1]],
-  ])('--name %s selects the positions %j', async (pattern, positions) => {
-    expect(await context.positions(['query', '--name', pattern])).toEqual(positions);
-  });
-
-  it('--since and --until are correct when the clock was set back in between', async () => {
-    const back = createContext();
-    const hoursAgo = [5, 4, 1, 3, 2];
-    await back.fill(
-      numbered(1, 5).map((each, i) => ({
-        ...each,
-        receivedAtUs: nowUs - (hoursAgo[i] ?? 0) * hourUs,
-      })),
-    );
-    expect(await back.positions('query --until 150m')).toEqual([4, 2, 1]);
-    expect(await back.positions('query --since 150m')).toEqual([5, 3]);
   });
 
   it('warns on stderr of an undocumented event, and searches for it', async () => {
@@ -132,14 +90,6 @@ describe('query', () => {
     );
     const named = await context.earshot('query --name S2A');
     expect(named.err).toMatch(/^No notification matches\. --name is case-sensitive and must match/);
-  });
-
-  it('reports for an empty log that nothing has been received', async () => {
-    const own = await filledContext();
-    expect(await own.earshot('query')).toMatchObject({
-      code: 0,
-      err: 'No notifications received yet.\n',
-    });
   });
 
   it('prints 50 rows in a table, and all of them as JSON', async () => {
@@ -202,19 +152,6 @@ describe('query --body', () => {
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect(outBytes.equals(body)).toBe(true);
     }
-  });
-
-  it('separates several bodies by a line break', async () => {
-    const context = createContext();
-    const deliveries = numbered(1, 3);
-    await context.fill(deliveries);
-    const { out } = await context.earshot('query --body --order oldest');
-    expect(out).toBe(deliveries.map(({ body }) => Buffer.from(body).toString()).join('\n'));
-  });
-
-  it('has no limit of 50 rows', async () => {
-    const context = await filledContext(numbered(1, 60));
-    expect((await context.earshot('query --body')).out.split('\n')).toHaveLength(60);
   });
 
   it('fails when no body matches', async () => {

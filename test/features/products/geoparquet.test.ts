@@ -1,22 +1,20 @@
 /** `--output geoparquet`: files that DuckDB, another implementation of Parquet and WKB, reads as they were meant. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { writeGeoParquet } from '../../../src/features/products/geoparquet.ts';
 import type { AnyGeometry } from '../../../src/filter/filter-tree.ts';
-import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { footprintOf } from '../../../src/filter/geometry/read-geometry.ts';
 import { extentOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
-import { arbitraryFootprints } from '../../filter/geometry/arbitrary-areas.ts';
 import { bareEnvironment } from '../../helpers/bare-environment.ts';
-import { expectRefusal, printed, printedJson, version } from '../../helpers/fake-io.ts';
+import { expectRefusal, printed, printedJson } from '../../helpers/fake-io.ts';
 import { foundProduct } from '../summary/found-product.ts';
+import { realRecords } from './index-file/product-context.ts';
 import { createProductContext, deliveryOf, guid, type Sample } from './product-samples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'earshot-parquet-'));
@@ -90,8 +88,7 @@ interface Feature {
   properties: Record<string, unknown>;
 }
 
-const realFile = new URL('../../../../shared/fixtures/products.jsonl', import.meta.url);
-const real = existsSync(realFile) ? readFileSync(realFile, 'utf8').trim().split('\n') : [];
+const real = realRecords(1);
 
 const farDates = { Start: '1600-02-29T00:00:00.001Z', End: '9999-12-31T23:59:59.999999Z' };
 
@@ -121,10 +118,7 @@ function orbit(Value: number) {
 
 const context = await createProductContext(afterAll);
 await context.fill([
-  ...real.map((line) => {
-    const fields = JSON.parse(line);
-    return deliveryOf({ id: fields.Id, name: fields.Name, fields });
-  }),
+  ...real.map((fields) => deliveryOf({ id: fields.Id, name: `${fields.Name}`, fields })),
   ...special.map(deliveryOf),
 ]);
 
@@ -189,31 +183,13 @@ describe.skipIf(real.length === 0)('a file of real records (in ../shared/fixture
       },
     });
   });
-
-  it('is cut at the antimeridian, and has no footprint without one in the record', () => {
-    const row = (id: string) => rows.find(({ productId }) => productId === id);
-    expect(row(guid('71'))).toMatchObject({
-      geometry: { type: 'MultiPolygon', coordinates: [[expect.anything()], [expect.anything()]] },
-      bbox: { xmin: -180, ymin: 0, xmax: 180, ymax: 1 },
-    });
-    expect(row(guid('4'))).toMatchObject({ geometry: null, bbox: null, sensingStart: null });
-  });
 });
 
 describe('a file', () => {
-  it('names the program and its version', async () => {
-    const { outBytes } = await context.earshot(file);
-    const sql = 'SELECT created_by AS creator FROM parquet_file_metadata(FILE)';
-    expect(await query(outBytes, sql)).toEqual([{ creator: `earshot version ${version}` }]);
-  });
-
-  it('has the chosen columns, and always the footprint', async () => {
+  it('has the chosen columns and the footprint, deleted products, summaries, another order and a limit on request', async () => {
     const { outBytes } = await context.earshot([...file, '--columns', 'tile,sensingStart']);
     const names = ['tile', 'sensingStart', 'geometry', 'bbox'];
     expect(Object.keys(await typesOf(outBytes))).toEqual(names);
-  });
-
-  it('has deleted products, summaries, another order and a limit on request', async () => {
     const gone = await context.earshot([...file, '--deleted', '--summaries']);
     const sql = 'SELECT deletionCause, summary, summaryModel FROM FILE';
     const [row, ...others] = await query(gone.outBytes, sql);
@@ -241,11 +217,6 @@ describe('a file', () => {
     await expectRefusal(refused, /binary file.* Add > products\.parquet/);
   });
 
-  it.each(['query', 'query summaries'])('is no format of `%s`', async (command) => {
-    const refused = context.earshot([...command.split(' '), '--output', 'geoparquet']);
-    await expectRefusal(refused, /Allowed choices are table, json, ndjson, csv\./);
-  });
-
   it('ends the command quietly when the reader closes the pipe, and with a reason on a full disk', async () => {
     const env = bareEnvironment({ EARSHOT_DATA_DIR: context.dataDir });
     const program = join(import.meta.dirname, '../../../scripts/earshot.js');
@@ -269,44 +240,26 @@ describe('a file', () => {
   });
 });
 
-describe('the documentation', () => {
-  it('has a query that DuckDB runs on a file', async () => {
-    const page = readFileSync(new URL('../../../docs/queries.md', import.meta.url), 'utf8');
-    const [, sql = ''] = /```sql\n([^`]+)```/.exec(page) ?? [];
-    expect(sql).toContain("FROM 'products.parquet'");
-    const { outBytes } = await context.earshot(file);
-    const earlier = sql.replace("'products.parquet'", 'FILE').replace(/'2026.*?'/, "'2000-01-01'");
-    const found = await query(outBytes, earlier);
-    const expected = (await rowsOf(outBytes)).filter(({ bbox, sensingStart }) => {
-      const { xmin = 0, ymin = 0, xmax = 0, ymax = 0 } = Object(bbox);
-      return sensingStart !== null && xmin < 11 && xmax > 5.5 && ymin < 48 && ymax > 45;
-    });
-    expect(found.map(({ productName }) => productName).toSorted()).toEqual(
-      expected.map(({ productName }) => productName).toSorted(),
-    );
+it('DuckDB runs the query of the documentation on a file', async () => {
+  const page = readFileSync(new URL('../../../docs/queries.md', import.meta.url), 'utf8');
+  const [, sql = ''] = /```sql\n([^`]+)```/.exec(page) ?? [];
+  expect(sql).toContain("FROM 'products.parquet'");
+  const { outBytes } = await context.earshot(file);
+  const earlier = sql.replace("'products.parquet'", 'FILE').replace(/'2026.*?'/, "'2000-01-01'");
+  const found = await query(outBytes, earlier);
+  const expected = (await rowsOf(outBytes)).filter(({ bbox, sensingStart }) => {
+    const { xmin = 0, ymin = 0, xmax = 0, ymax = 0 } = Object(bbox);
+    return sensingStart !== null && xmin < 11 && xmax > 5.5 && ymin < 48 && ymax > 45;
   });
+  const names = (rows: typeof found) => rows.map(({ productName }) => productName).toSorted();
+  expect(names(found)).toEqual(names(expected));
 });
 
-/** Collects a file, and counts its chunks. */
+/** Collects a file. */
 function createOutput() {
   const chunks: Uint8Array[] = [];
-  let waiting: (() => void) | undefined;
-  return {
-    chunks,
-    bytes: () => Buffer.concat(chunks),
-    write(chunk: string | Uint8Array) {
-      if (waiting !== undefined) throw new Error('Written before the reader was ready for more.');
-      chunks.push(Buffer.from(chunk));
-      setImmediate(() => waiting?.());
-      return false;
-    },
-    once(_: 'drain', listener: () => void) {
-      waiting = () => {
-        waiting = undefined;
-        listener();
-      };
-    },
-  };
+  const write = (chunk: string | Uint8Array) => chunks.push(Buffer.from(chunk)) > 0;
+  return { chunks, bytes: () => Buffer.concat(chunks), write, once: () => undefined };
 }
 
 const options = { fields: ['position', 'sensingStart'], catalogueUrl: '', version: '1.2.3' };
@@ -344,56 +297,11 @@ describe('the row groups', () => {
     expect(await query(output.bytes(), where)).toEqual([{ n: 10_000 }]);
   });
 
-  it('end early for large footprints', async () => {
-    const corners = Array.from({ length: 100_000 }, (_, i) => [i / 1e5, (i * i) / 1e10] as const);
-    const footprint: AnyGeometry = { type: 'MultiPoint', coordinates: corners };
-    const output = createOutput();
-    const many = async function* () {
-      for (let i = 0; i < 17; i += 1) yield { ...productAt(i), footprint };
-    };
-    await writeGeoParquet(output, many(), options);
-    expect(output.chunks.length).toBeGreaterThan(2);
-    expect(await query(output.bytes(), 'SELECT count(geometry)::INT AS n FROM FILE')).toEqual([
-      { n: 17 },
-    ]);
-  });
-
   it('are no valid file when the query fails or is interrupted', async () => {
     const output = createOutput();
     const fault = new Error('interrupted');
     await expect(writeGeoParquet(output, products(11_000, fault), options)).rejects.toBe(fault);
     expect(output.chunks).toHaveLength(1);
     await expect(query(output.bytes(), 'SELECT * FROM FILE')).rejects.toThrow(/magic|footer/i);
-  });
-});
-
-describe('any footprint', () => {
-  it('is read as it is in GeoJSON', async () => {
-    const degrees = fc.double({ min: -180, max: 180, noNaN: true }).map((one) => one || 0);
-    const latitude = fc.double({ min: -90, max: 90, noNaN: true }).map((one) => one || 0);
-    const position = fc.tuple(degrees, latitude);
-    const ring = fc.array(position, { minLength: 3, maxLength: 8 });
-    const one: fc.Arbitrary<AnyGeometry> = fc.oneof(
-      arbitraryFootprints,
-      position.map((coordinates): AnyGeometry => ({ type: 'Point', coordinates })),
-      ring.map((coordinates): AnyGeometry => ({ type: 'MultiPoint', coordinates })),
-      ring.map((coordinates): AnyGeometry => ({ type: 'LineString', coordinates })),
-      ring.map((outline): AnyGeometry => ({ type: 'Polygon', coordinates: [outline] })),
-    );
-    const footprints = fc.sample(one, 1_000);
-    const output = createOutput();
-    const source = async function* () {
-      for (const [i, footprint] of footprints.entries()) yield { ...productAt(i), footprint };
-    };
-    await writeGeoParquet(output, source(), options);
-    const sql = 'SELECT ST_AsText(geometry) AS geometry, bbox FROM FILE ORDER BY position';
-    const found = (await query(output.bytes(), sql)).map(({ geometry, bbox }) => {
-      return { geometry: geometryOf(geometry), bbox };
-    });
-    const expected = footprints.map((footprint) => {
-      const geometry = footprintOf({ GeoFootprint: toGeoJson(footprint) });
-      return { geometry, bbox: boxOf(geometry) };
-    });
-    expect(found).toEqual(expected);
   });
 });

@@ -1,12 +1,13 @@
 /** Output formats of `earshot query products`, for programs and for people. */
-import { existsSync, readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { writeProducts } from '../../../src/features/products/output.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { expectRefusal, printed, printedJson } from '../../helpers/fake-io.ts';
+import { createContext } from '../../helpers/filled-store.ts';
 import { foundProduct } from '../summary/found-product.ts';
+import { realRecords } from './index-file/product-context.ts';
 import {
   createProductContext,
   deliveryOf,
@@ -96,47 +97,27 @@ describe('the products for programs', () => {
     expect(bare).toMatchObject({ id: guid('4'), geometry: null });
   });
 
-  it('are STAC items as stac, one per line, but not when deleted', async () => {
-    const { out } = await context.earshot([...oldest, '--output', 'stac', '--summaries']);
-    const items = out
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(items.map(({ id }) => id)).toEqual(['1', '2', '3', '4'].map(guid));
-    expect(items[0]).toMatchObject({
-      type: 'Feature',
-      collection: 'SENTINEL-2.S2MSI2A',
-      properties: { 'eo:cloud_cover': 12.5, 'grid:code': 'MGRS-31UFR' },
-      assets: { s3: { href: 's3://eodata/Sentinel-2/one.SAFE' } },
-    });
-    const links = items[0].links.map(({ rel, href }: { rel: string; href: string }) => [rel, href]);
-    expect(Object.fromEntries(links)).toMatchObject({
-      collection: 'http://127.0.0.1:8080/stac/collections/SENTINEL-2.S2MSI2A',
-      via: columns.downloadUrl.replace('/$value', ''),
-    });
-    expect(items[0].properties.description).toContain('Sentinel-2A');
-    const env = { EARSHOT_CONSOLE_URL: 'https://example.org/ear' };
-    const proxied = await context.earshot([...oldest, '--output', 'stac', '--limit', '1'], { env });
-    expect(JSON.parse(proxied.out).links).toContainEqual(
-      expect.objectContaining({ rel: 'root', href: 'https://example.org/ear/stac' }),
-    );
+  it('are STAC items as stac, one per line, with links to the address of the console, but not when deleted', async () => {
+    const argv = [...oldest, '--output', 'stac', '--summaries'];
+    const itemsOf = async (env = {}) => {
+      const { out } = await context.earshot(argv, { env });
+      return out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    };
+    const [first, ...others] = await itemsOf();
+    expect([first, ...others].map(({ id }) => id)).toEqual(['1', '2', '3', '4'].map(guid));
+    expect(first.properties.description).toContain('Sentinel-2A');
+    const root = (href: string) => expect.objectContaining({ rel: 'root', href });
+    expect(first.links).toContainEqual(root('http://127.0.0.1:8080/stac'));
+    const [proxied] = await itemsOf({ EARSHOT_CONSOLE_URL: 'https://example.org/ear' });
+    expect(proxied.links).toContainEqual(root('https://example.org/ear/stac'));
     const deleted = context.earshot('query products --deleted --output stac');
     await expectRefusal(deleted, /A deleted product has no form in the format stac\./);
   });
 
-  it('are split at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ context: own }) => {
-    const area = 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))';
-    await own.fill([deliveryOf({ id: guid('7'), name: 'S2A_ACROSS.SAFE', area })]);
-    const argv = ['query', 'products', '--name', 'S2A_ACROSS*', '--output', 'geojson'];
-    const [feature] = JSON.parse((await own.earshot(argv)).out).features;
-    expect(feature.geometry.type).toBe('MultiPolygon');
-    for (const [ring] of feature.geometry.coordinates) {
-      const longitudes = ring.map(([longitude]: [number]) => longitude);
-      expect(Math.max(...longitudes) - Math.min(...longitudes)).toBe(1);
-    }
-  });
-
-  it.each([
+  it.each<[string, string]>([
     ['json', '[]\n'],
     ['ndjson', ''],
     ['csv', `${fields.join(',')}\n`],
@@ -168,7 +149,7 @@ describe('the products for programs', () => {
   );
 
   it('wait for a reader that accepts one chunk at a time', async () => {
-    for (const form of ['json', 'geojson', 'csv']) {
+    for (const form of ['json', 'geojson', 'csv', 'geoparquet']) {
       const ended = await context.earshot([...oldest, '--output', form], { slowReader: true });
       expect(ended.code).toBe(0);
     }
@@ -186,37 +167,19 @@ describe('the products for programs', () => {
   });
 });
 
-describe('download URLs', () => {
-  it('start with the configured catalogue', async () => {
-    const env = { EARSHOT_CATALOGUE_URL: 'https://datahub.creodias.eu/odata/v1' };
-    const argv = [...oldest, '--limit', '1', '--columns', 'downloadUrl', '--output', 'csv'];
-    const { out } = await context.earshot(argv, { env });
-    const url = `https://datahub.creodias.eu/odata/v1/Products(${guid('1')})/$value`;
-    expect(out).toBe(`downloadUrl\n${url}\n`);
-  });
-});
-
 describe('--columns', () => {
-  it('selects the columns of csv, in the given order', async () => {
-    const argv = [...oldest, '--limit', '2', '--output', 'csv', '--columns', 'tile, s3Path'];
-    expect(await context.earshot(argv)).toMatchObject({
-      code: 0,
-      out: 'tile,s3Path\n31UFR,/eodata/Sentinel-2/one.SAFE\n32TQM,\n',
-    });
-  });
-
-  it('selects the columns of the table, and shortens none of them', async () => {
-    const argv = [...oldest, '--limit', '2', '--columns', 'tile,downloadUrl'];
-    const { out } = await context.earshot(argv, { isTTY: true, columns: 80 });
-    const urls = [1, 2].map((digit) => columns.downloadUrl.replace(guid('1'), guid(`${digit}`)));
+  it('selects the columns of csv and of the table, in the given order, and shortens none', async () => {
+    const argv = [...oldest, '--limit', '2', '--columns', 'tile, downloadUrl'];
+    const env = { EARSHOT_CATALOGUE_URL: 'https://datahub.creodias.eu/odata/v1' };
+    const urls = [1, 2].map((i) => `${env.EARSHOT_CATALOGUE_URL}/Products(${guid(`${i}`)})/$value`);
+    const csv = await context.earshot([...argv, '--output', 'csv'], { env });
+    expect(csv.out).toBe(`tile,downloadUrl\n31UFR,${urls[0]}\n32TQM,${urls[1]}\n`);
+    const { out } = await context.earshot(argv, { env, isTTY: true, columns: 80 });
     expect(out).toBe(`tile   downloadUrl\n31UFR  ${urls[0]}\n32TQM  ${urls[1]}\n`);
   });
 
   it.each([
-    [
-      'tile,cloud',
-      `unknown column "cloud". Did you mean cloudCoverPercent? Use names from: ${fields.join(', ')}.`,
-    ],
+    ['tile,cloud', 'unknown column "cloud". Did you mean cloudCoverPercent? Use names from: '],
     ['summary', 'unknown column "summary"'],
     ['', 'unknown column ""'],
     ['tile --output geojson', 'does not work with geojson output. Use --output csv'],
@@ -226,65 +189,36 @@ describe('--columns', () => {
   });
 });
 
-/** A name of each mission. */
+/** Names of different lengths. */
 const named: readonly string[] = [
   'S1C_IW_GRDH_1SDV_20260101T001022_20260101T001052_005702_00B654_2A4D.SAFE',
-  'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD_COG.SAFE',
-  'S2A_MSIL1C_20260430T103021_N0511_R108_T32TQM_20260430T120000.SAFE',
   'S3B_OL_1_EFR____20260501T093000_20260501T093300_20260501T113000_0179_106_136_2160_PS2_O_NR_004.SEN3',
-  'S5P_OFFL_L2__NO2____20260501T101031_20260501T115201_40001_03_020600_20260503T020000.nc',
   'S6A_P4_2__LR_STD__20260501T101031_20260501T110644_20260502T120000_0038_136_136_068_EUM__OPE_ST_F09.SEN6',
   'LC09_L1TP_193027_20260501_20260501_02_T1',
-  'S1A_OPER_AUX_POEORB_OPOD_20260501T120000_V20260410T225942_20260412T005942.EOF',
 ];
 
-const realFile = new URL('../../../../shared/fixtures/products.jsonl', import.meta.url);
-const realRecords: Record<string, unknown>[] = existsSync(realFile)
-  ? readFileSync(realFile, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-  : [];
-
-describe('tables of real names', async () => {
-  const many = await createProductContext(afterAll);
-  beforeAll(async () => {
-    const products = named.map((name, i) => ({
-      id: guid(`${100 + i}`),
-      name,
-      sensed: '2026-05-01T10:10:31Z',
-    }));
-    const real = realRecords
-      .filter((_, i) => i % 4 === 0)
-      .map((fields, i) => {
-        const event = i % 2 === 0 ? 'created' : 'deleted';
-        return { id: `${fields.Id}`, name: `${fields.Name}`, event, fields };
-      });
-    await many.fill([...real, ...products].map((sample) => deliveryOf(sample as Sample)));
+it('tables of real names fit, with each name, whole if it fits', async () => {
+  const many = createContext();
+  const products = named.map((name, i) => ({
+    ...{ id: guid(`${100 + i}`), name, sensed: '2026-05-01T10:10:31Z' },
+  }));
+  const real = realRecords(4).map((fields, i): Sample => {
+    const event = i % 2 === 0 ? 'created' : 'deleted';
+    return { id: fields.Id, name: `${fields.Name}`, event, fields };
   });
-
-  it.each([80, 100, 160])('fit %i columns, with each name, whole if it fits', async (columns) => {
-    const commands = [
-      ['query'],
-      ['query', 'products'],
-      ['query', 'products', '--deleted'],
-      ['tail', '--from', 'start', '--no-follow'],
-    ];
-    for (const command of commands) {
-      const limit = command[0] === 'tail' ? [] : ['--limit', '400'];
-      const { code, out } = await many.earshot([...command, ...limit], { isTTY: true, columns });
+  await many.fill([...real, ...products].map(deliveryOf));
+  const commands = ['query --limit 400', 'query products', 'tail --from start --no-follow'];
+  for (const columns of [80, 100, 160]) {
+    for (const command of [...commands, 'query products --deleted']) {
+      const { code, out } = await many.earshot(command, { isTTY: true, columns });
       expect(code).toBe(0);
       const widest = out.split('\n').toSorted((a, b) => b.length - a.length)[0] ?? '';
       expect(widest.length, widest).toBeLessThanOrEqual(columns);
       if (command.includes('--deleted')) continue;
-      for (const name of named) {
-        // The begin and the end of a shortened name stay.
-        const shown = out.split('\n').some((line) => line.includes(name.slice(0, 12)));
-        expect(shown, `${name} in ${out}`).toBe(true);
-        if (columns === 160) expect(out).toContain(name);
-      }
+      // The begin and the end of a shortened name stay.
+      for (const name of named) expect(out).toContain(columns === 160 ? name : name.slice(0, 12));
     }
-  });
+  }
 });
 
 describe('the table', () => {
@@ -312,22 +246,9 @@ describe('the table', () => {
     ['ModificationDate', 'modified (UTC)'],
     ['ContentDate/Start', 'sensed (UTC)'],
     ['ContentDate/End', 'sensing end (UTC)'],
-  ])('sorted by %s starts with %s, then the name', async (order, title) => {
-    const argv = ['query', 'products', '--orderby', order];
-    expect((await context.earshot(argv)).out.split(/ {2,}/).slice(0, 2)).toEqual([
-      title,
-      'product',
-    ]);
-  });
-
-  it('rounds cloud cover down, so that it stays below --cloud-below', async ({ context: own }) => {
-    const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
-    await own.fill(
-      covers.map((cloud, i) => deliveryOf({ id: guid(`${20 + i}`), name: `N${i}`, cloud })),
-    );
-    const argv = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
-    const { out } = await own.earshot([...argv, '--orderby', 'received asc']);
-    expect(out.match(/[\d.]+ %/g)).toEqual(['19.6 %', '19.9 %', '19.9 %', '19.0 %', '0.0 %']);
+  ])('sorted by %s starts with %s', async (order, title) => {
+    const { out } = await context.earshot(['query', 'products', '--orderby', order]);
+    expect(out.split(/ {2,}/).slice(0, 2)).toEqual([title, 'product']);
   });
 
   it('shows date and cause of deletions', async () => {
@@ -336,18 +257,34 @@ describe('the table', () => {
       /^deleted \(UTC\) +product +cause +place .*\n2026-05-02 06:00 {2}S2A\S+\.SAFE {2}Duplicated product .* 31UFR R108\n$/,
     );
   });
+});
 
-  it('fits a terminal of 80 columns, and removes control characters of names', async ({
-    context: own,
-  }) => {
-    await own.fill([deliveryOf({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' })]);
-    const terminal = { isTTY: true, columns: 80 };
-    for (const form of ['table', 'json', 'csv']) {
-      const argv = ['query', 'products', '--output', form];
-      const { out } = await own.earshot(argv, terminal);
-      expect(out).not.toMatch(/\p{Cc}(?<!\n)|\u202e/u);
-      const lengths = out.split('\n').map((line) => line.length);
-      if (form === 'table') expect(Math.max(...lengths)).toBeLessThanOrEqual(80);
-    }
-  });
+it('unusual values: covers are rounded down, footprints are split at the antimeridian, and no control character is printed', async ({
+  context: own,
+}) => {
+  const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
+  await own.fill([
+    ...covers.map((cloud, i) => deliveryOf({ id: guid(`${20 + i}`), name: `N${i}`, cloud })),
+    deliveryOf({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' }),
+    deliveryOf({
+      ...{ id: guid('7'), name: 'S2A_ACROSS.SAFE' },
+      area: 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))',
+    }),
+  ]);
+  const below = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
+  const { out: clear } = await own.earshot([...below, '--orderby', 'received asc']);
+  expect(clear.match(/[\d.]+ %/g)).toEqual(['19.6 %', '19.9 %', '19.9 %', '19.0 %', '0.0 %']);
+  // RFC 7946, 3.1.9.
+  const across = ['query', 'products', '--name', 'S2A_ACROSS*', '--output', 'geojson'];
+  const [{ geometry }] = JSON.parse((await own.earshot(across)).out).features;
+  expect(geometry.type).toBe('MultiPolygon');
+  for (const [ring] of geometry.coordinates) {
+    const longitudes = ring.map(([longitude]: [number]) => longitude);
+    expect(Math.max(...longitudes) - Math.min(...longitudes)).toBe(1);
+  }
+  for (const form of ['table', 'json', 'csv']) {
+    const argv = ['query', 'products', '--output', form];
+    const { out } = await own.earshot(argv, { isTTY: true, columns: 80 });
+    expect(out).not.toMatch(/\p{Cc}(?<!\n)|\u202e/u);
+  }
 });

@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { app } from '../../../src/app.ts';
+
 import { withTexts } from '../../../src/features/products/output.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { collect } from '../../helpers/deliveries.ts';
@@ -104,46 +105,27 @@ describe('the summary of a product', () => {
   });
 });
 
-const count = 150;
-
-/** Products 1 to 3 have summaries. */
-async function openStream() {
+it('every product of a stream gets its own summary, in order, looked up one batch ahead', async () => {
   const { dataDir } = createContext();
-  await putSummaries(
-    dataDir,
-    [1, 2, 3].map((number) => ({ result: doneWith(`Text ${number}.`) })),
-  );
-  const state = { read: 0 };
+  const jobs = [1, 2, 3].map((number) => ({ result: doneWith(`Text ${number}.`) }));
+  await putSummaries(dataDir, jobs);
+  const count = 150;
+  let read = 0;
   const found = async function* (): AsyncGenerator<FoundProduct> {
     // The last one repeats a known product.
-    for (let number = 1; number <= count; number += 1) {
-      state.read = number;
-      yield foundProduct({ productId: guid(`${number === count ? 2 : number}`), position: number });
+    for (read = 1; read <= count; read += 1) {
+      yield foundProduct({ productId: guid(`${read === count ? 2 : read}`), position: read });
     }
   };
-  return { state, shown: withTexts(found(), { features: app, dataDir, nowUs: () => nowUs }) };
-}
-
-it('gives every product its own summary, in order', async () => {
-  const { shown } = await openStream();
-  const all = await collect(shown);
-  expect(all.map(({ row }) => row.position)).toEqual(
-    Array.from({ length: count }, (_, i) => i + 1),
-  );
+  const shown = withTexts(found(), { dataDir, features: app, nowUs: () => nowUs });
+  const first = await shown.next();
+  expect(read).toBe(64);
+  const all = [...(first.done === true ? [] : [first.value]), ...(await collect(shown))];
+  expect(all.map(({ row }) => row.position)).toEqual(all.map((_, i) => i + 1));
+  expect(all).toHaveLength(count);
+  expect(all.every(({ summary }) => summary !== undefined && summary.text !== '')).toBe(true);
   const written = all.filter(({ summary }) => summary?.model === 'a/b');
   expect(written.map(({ row, summary }) => `${row.position} ${summary?.text}`)).toEqual([
-    '1 Text 1.',
-    '2 Text 2.',
-    '3 Text 3.',
-    `${count} Text 2.`,
+    ...['1 Text 1.', '2 Text 2.', '3 Text 3.', `${count} Text 2.`],
   ]);
-  expect(all.every(({ summary }) => summary !== undefined && summary.text !== '')).toBe(true);
-});
-
-it('reads ahead only one batch of summary lookups', async () => {
-  const { state, shown } = await openStream();
-  await shown.next();
-  expect(state.read).toBe(64);
-  await shown.return(undefined);
-  expect(state.read).toBe(64);
 });

@@ -21,24 +21,15 @@ async function openFilled() {
   return opened;
 }
 
-const queue = ({ sinks }: Store, position: number) =>
-  sinks.enqueue({
-    sink: 'orders',
-    replayId: null,
-    after: 0,
-    upTo: count,
-    items: [{ position, productId: 'a' }],
-    atUs: at(count),
-  });
+const queue = ({ sinks }: Store, position: number) => {
+  const items = [{ position, productId: 'a' }];
+  const read = { sink: 'orders', replayId: null, after: 0, upTo: count };
+  return sinks.enqueue({ ...read, items, atUs: at(count) });
+};
 const replayAll = ({ sinks }: Store, afterPosition: number) =>
   sinks.addReplay({
-    sink: 'orders',
-    filter: '',
-    sinceUs: null,
-    untilUs: null,
-    afterPosition,
-    lastPosition: count,
-    requestedAtUs: at(count),
+    ...{ sink: 'orders', filter: '', sinceUs: null, untilUs: null },
+    ...{ afterPosition, lastPosition: count, requestedAtUs: at(count) },
   });
 
 /** Each reader needs position 8 and later ones, until it is released. */

@@ -1,4 +1,4 @@
-/** `earshot setup`: questions, flags, and the file that it would write. It starts nothing here. */
+/** `earshot setup`: questions, flags, and the file that it would write; notes of folders that are not set up. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isAppError } from '../../../src/core/terms/app-error.ts';
 import { mergeEnvFile } from '../../../src/features/setup/env-file.ts';
-import { ctrlC, promptsIn, runCommand } from '../../helpers/fake-io.ts';
+import { ctrlC, expectEnd, promptsIn, runCommand } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const secret = 'the-password-of-the-account';
@@ -40,65 +40,49 @@ function replaced(flags: readonly string[], others: readonly string[]): string[]
 describe('setup without a terminal', () => {
   it('lists all missing flags at once, and changes nothing', async () => {
     const { run, envFile } = context();
-    const { code, err } = await run([]);
-    expect(code).toBe(2);
-    for (const flag of [
-      '--host <name>',
-      '--agree',
-      '--account-username <name>',
-      '--account-password-file <file>',
-      '--collection <names>',
-      '--yes',
-    ])
-      expect(err).toContain(`  - ${flag}  `);
+    const { err } = await expectEnd(run([]), 2, /--host <name> .*use --pull/);
+    const flagsIn = (text: string) =>
+      [...text.matchAll(/^ {2}- (--\S+)/gm)].map(([, flag]) => flag);
+    const common = ['--account-username', '--account-password-file', '--collection', '--yes'];
     // Settings with a default and optional ones are not missing.
-    for (const flag of ['--tls', '--listen', '--email', '--account-totp-file', '--cert'])
-      expect(err).not.toContain(`- ${flag} `);
+    expect(flagsIn(err)).toEqual(['--host', '--agree', ...common]);
+    expect(flagsIn((await run(['--pull'])).err)).toEqual(common);
     expect(existsSync(envFile)).toBe(false);
   });
 
-  it('takes answers from variables', async () => {
+  it('prints the file and the steps with --dry-run, and writes nothing', async () => {
+    const { run, envFile, workingDir } = context();
+    const argv = [...complete, '--subscription', 'alps', '--dry-run'];
+    const { out } = await expectEnd(run(argv), 0);
+    for (const line of [
+      'PUBLIC_URL=https://earshot.example.org',
+      'TLS=acme',
+      'LISTEN=0.0.0.0:443',
+      'ACME_EMAIL=me@example.org',
+      'ACME_AGREE=yes',
+      'ACCOUNT_USERNAME=me',
+      `ACCOUNT_PASSWORD_FILE=${join(workingDir, 'password')}`,
+    ])
+      expect(out).toContain(`  EARSHOT_${line}\n`);
+    expect(out).toContain('register subscription "alps" (created):\n       collection is SENT');
+    expect(existsSync(envFile)).toBe(false);
+    expect(existsSync(join(workingDir, 'data'))).toBe(false);
+  });
+
+  it('takes answers from variables, and shows no password', async () => {
     const { run } = context({
-      EARSHOT_PUBLIC_URL: 'https://earshot.example.org:8443',
-      EARSHOT_ACME_AGREE: 'yes',
-      EARSHOT_ACCOUNT_USERNAME: 'me',
-      EARSHOT_ACCOUNT_PASSWORD: secret,
+      ...{ EARSHOT_PUBLIC_URL: 'https://earshot.example.org:8443', EARSHOT_ACME_AGREE: 'yes' },
+      ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: secret },
     });
-    const { code, out } = await run(['--collection', 'S2', '--dry-run']);
-    expect(code).toBe(0);
+    const { out } = await expectEnd(run(['--collection', 'S2', '--dry-run']), 0);
     expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:8443\n');
     expect(out).toContain('EARSHOT_ACCOUNT_PASSWORD=********\n');
     expect(out).not.toContain(secret);
   });
 
-  it('prints the file and the steps with --dry-run, and writes nothing', async () => {
-    const { run, envFile, workingDir } = context();
-    const { code, out } = await run([...complete, '--subscription', 'alps', '--dry-run']);
-    expect(code).toBe(0);
-    for (const line of [
-      'EARSHOT_PUBLIC_URL=https://earshot.example.org',
-      'EARSHOT_TLS=acme',
-      'EARSHOT_LISTEN=0.0.0.0:443',
-      'EARSHOT_ACME_EMAIL=me@example.org',
-      'EARSHOT_ACME_AGREE=yes',
-      'EARSHOT_ACCOUNT_USERNAME=me',
-      `EARSHOT_ACCOUNT_PASSWORD_FILE=${join(workingDir, 'password')}`,
-    ])
-      expect(out).toContain(`  ${line}\n`);
-    expect(out).toContain(
-      'register subscription "alps" (created):\n       collection is SENTINEL-2\n',
-    );
-    expect(out).not.toContain('Collection/Name');
-    expect(existsSync(envFile)).toBe(false);
-    expect(existsSync(join(workingDir, 'data'))).toBe(false);
-  });
-
   it('chooses ports and proxy for --tls off, and removes the files of an earlier certificate', async () => {
-    const { run, envFile } = context({
-      EARSHOT_TLS: 'files',
-      EARSHOT_TLS_CERT: 'c.pem',
-      EARSHOT_TLS_KEY: 'k.pem',
-    });
+    const files = { EARSHOT_TLS: 'files', EARSHOT_TLS_CERT: 'c.pem', EARSHOT_TLS_KEY: 'k.pem' };
+    const { run, envFile } = context(files);
     writeFileSync(envFile, 'EARSHOT_TLS=files\nEARSHOT_TLS_CERT=c.pem\nEARSHOT_TLS_KEY=k.pem\n');
     const { out } = await run([...complete, '--tls', 'off', '--dry-run']);
     expect(out).toContain('EARSHOT_LISTEN=127.0.0.1:8081\n');
@@ -109,56 +93,35 @@ describe('setup without a terminal', () => {
   it('finds files relative to the current folder, by flag and by answer', async () => {
     const { run, workingDir } = context();
     for (const file of ['c.pem', 'k.pem']) writeFileSync(join(workingDir, file), '');
-    const files = complete.filter((flag) => flag !== '--agree');
-    const { out } = await run([
-      ...files,
-      '--tls',
-      'files',
-      '--cert',
-      'c.pem',
-      '--key',
-      'k.pem',
-      '--dry-run',
-    ]);
-    expect(out).toContain(`EARSHOT_TLS_CERT=${join(workingDir, 'c.pem')}\n`);
-    const asked = await run(
-      [...files, '--tls', 'files', '--dry-run'],
-      ['c.pem', 'k.pem', '', '', '', '', ''],
-    );
-    expect(asked.out).toContain(`EARSHOT_TLS_CERT=${join(workingDir, 'c.pem')}\n`);
-    expect(asked.out).toContain(`EARSHOT_TLS_KEY=${join(workingDir, 'k.pem')}\n`);
+    const files = [...complete.filter((flag) => flag !== '--agree'), '--tls', 'files', '--dry-run'];
+    const given = await run([...files, '--cert', 'c.pem', '--key', 'k.pem']);
+    const asked = await run(files, ['c.pem', 'k.pem', '', '', '', '', '']);
+    for (const { out } of [given, asked]) {
+      expect(out).toContain(`EARSHOT_TLS_CERT=${join(workingDir, 'c.pem')}\n`);
+      expect(out).toContain(`EARSHOT_TLS_KEY=${join(workingDir, 'k.pem')}\n`);
+    }
   });
 
   it('does not change an existing .env without --force', async () => {
     const { run, envFile } = context();
     writeFileSync(envFile, '# mine\nOTHER=1\n');
-    const refused = await run([...complete, '--yes']);
-    expect(refused).toMatchObject({ code: 1 });
-    expect(refused.err).toContain(`${envFile} exists and would be changed. Nothing was done.`);
-    expect(refused.err).toContain('--force');
+    await expectEnd(run([...complete, '--yes']), 1, /Nothing was done\..*--force/s);
     expect(readFileSync(envFile, 'utf8')).toBe('# mine\nOTHER=1\n');
   });
 
-  it.each<[string, string[], number, RegExp]>([
-    ['a host that is a path', ['--host', 'example.org/notify'], 2, /--host: .*must contain only/],
-    ['a port that is none', ['--listen', '443'], 2, /--listen: .*must be host:port/],
-    ['an unknown kind of TLS', ['--tls', 'letsencrypt'], 2, /acme, files, off/],
-    [
-      'a missing password file',
-      ['--account-password-file', 'none'],
-      2,
-      /--account-password-file: .*\/none cannot be read: there is no such file/,
-    ],
-    ['an e-mail that is none', ['--email', 'me'], 2, /--email: .*e-mail address/],
-    ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /not valid for Products/],
-    ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
-    ['a public host with pull', ['--pull'], 2, /--host is for push, and excludes --pull/],
-    ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a host name/],
-  ])('explains %s', async (_what, flags, exit, reason) => {
+  it.each<[flags: string, RegExp]>([
+    ['--host example.org/notify', /--host: .*must contain only/],
+    ['--host 192.0.2.1', /needs a host name/],
+    ['--listen 443', /--listen: .*must be host:port/],
+    ['--tls letsencrypt', /acme, files, off/],
+    ['--account-password-file none', /password-file: .*\/none cannot be read: there is no such/],
+    ['--email me', /--email: .*e-mail address/],
+    ['--filter foo=1', /not valid for Products/],
+    ['--account-password x', /unknown option/],
+    ['--pull', /--host is for push, and excludes --pull/],
+  ])('refuses %s with the reason', async (flags, reason) => {
     const { run } = context();
-    const { code, err } = await run([...replaced(complete, flags), '--yes']);
-    expect(err).toMatch(reason);
-    expect(code).toBe(exit);
+    await expectEnd(run([...replaced(complete, flags.split(' ')), '--yes']), 2, reason);
   });
 });
 
@@ -185,16 +148,19 @@ describe('setup on a terminal', () => {
         ...['My Alps', 'alps'],
       ],
     );
-    expect(err).toContain('An answer is required.');
-    expect(err).toContain('must be an https URL');
-    expect(err).toContain('Answer pull or push.');
-    expect(err).toContain('Allowed choices are acme, files, off.');
-    expect(err).toContain('Use created, modified, deleted, comma-separated.');
-    expect(err).toContain('issues no certificate without your agreement.');
-    expect(err).toContain('South (48) is greater than north (45)');
-    expect(err).toContain('nowhere.geojson cannot be read');
-    expect(err).toContain('Use a number greater than 0 and at most 100, such as 20.');
-    expect(err).toContain('lower-case letters, digits and dashes');
+    for (const words of [
+      'An answer is required.',
+      'must be an https URL',
+      'Answer pull or push.',
+      'Allowed choices are acme, files, off.',
+      'Use created, modified, deleted, comma-separated.',
+      'issues no certificate without your agreement.',
+      'South (48) is greater than north (45)',
+      'nowhere.geojson cannot be read',
+      'Use a number greater than 0 and at most 100, such as 20.',
+      'lower-case letters, digits and dashes',
+    ])
+      expect(err).toContain(words);
     expect(code).toBe(0);
     expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:443\n');
     expect(out).toContain('register subscription "alps" (created, modified):');
@@ -246,33 +212,19 @@ describe('setup on a terminal', () => {
 
 const header = 'Written by a test.';
 
-it('starts a new file with its header', () => {
+it('a new .env begins with its header', () => {
   expect(mergeEnvFile(null, { EARSHOT_TLS: 'acme' }, { header })).toBe(
     '# Written by a test.\nEARSHOT_TLS=acme\n',
   );
 });
 
-it('keeps comments, other names, and lines that already have the value', () => {
-  const before = [
-    '# mine',
-    'OTHER="1"',
-    "EARSHOT_TLS='acme'",
-    'EARSHOT_LISTEN=a:1',
-    'export EARSHOT_LISTEN=b:2',
-  ];
-  const settings = { EARSHOT_TLS: 'acme', EARSHOT_LISTEN: '0.0.0.0:443' };
-  expect(mergeEnvFile(before.join('\n'), settings, { header })).toBe(
-    `# mine\nOTHER="1"\nEARSHOT_TLS='acme'\nEARSHOT_LISTEN=0.0.0.0:443\n`,
+it('an existing .env keeps comments, other names, and lines that already have the value', () => {
+  const before =
+    '# mine\nOTHER="1"\nEARSHOT_TLS=\'acme\'\nA=1\nEARSHOT_LISTEN=a:1\nexport EARSHOT_LISTEN=b:2';
+  const settings = { EARSHOT_TLS: 'acme', EARSHOT_LISTEN: '0.0.0.0:443', B: '2' };
+  expect(mergeEnvFile(before, settings, { header, dropped: ['A'] })).toBe(
+    '# mine\nOTHER="1"\nEARSHOT_TLS=\'acme\'\nEARSHOT_LISTEN=0.0.0.0:443\nB=2\n',
   );
-});
-
-it('ends the last line before it adds one', () => {
-  expect(mergeEnvFile('A=1', { B: '2' }, { header })).toBe('A=1\nB=2\n');
-});
-
-it('removes dropped names', () => {
-  const text = mergeEnvFile('A=1\nB=2\n', {}, { header, dropped: ['A'] });
-  expect(text).toBe('B=2\n');
 });
 
 it('refuses to change a value of several lines instead of keeping a part of it', () => {
@@ -293,4 +245,27 @@ it('writes every value so that it can be read back, or refuses it', () => {
       }
     }),
   );
+});
+
+describe.each(['status', 'doctor'])('%s in a folder', (command) => {
+  const run = (workingDir: string, env: Record<string, string> = {}) =>
+    runCommand(command, { workingDir, env: { earshot_called_as: './earshot', ...env } });
+
+  it('that is not set up first names setup and the demo', async () => {
+    const { err } = await run(temporaryDirectory());
+    expect(err).toMatch(
+      /^This folder is not set up\. .*`\.\/earshot setup`\. .*`\.\/earshot demo`\.\n/,
+    );
+  });
+
+  it('with stored answers first names setup, and with settings neither', async () => {
+    const folder = temporaryDirectory();
+    const env = { EARSHOT_DATA_DIR: folder };
+    writeFileSync(join(folder, 'setup.json'), '{}');
+    const unfinished = /^Setup is not finished\. To continue: `\.\/earshot setup`\.\n/;
+    expect((await run(folder, env)).err).toMatch(unfinished);
+    const other = temporaryDirectory();
+    writeFileSync(join(other, '.env'), '');
+    expect((await run(other)).err).not.toMatch(/not set up|not finished/);
+  });
 });

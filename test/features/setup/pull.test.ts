@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { expectEnd, expectRefusal, type Running, runCommand } from '../../helpers/fake-io.ts';
+import { expectEnd, type Running } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openReader } from '../../store/sqlite-store.ts';
 import { openPullAccount } from '../pull/pull-account.ts';
@@ -77,17 +77,6 @@ describe('setup --pull', () => {
     expect(existsSync(join(dataDir, 'endpoint-credentials.json'))).toBe(false);
   });
 
-  it('prints the plan with --dry-run, and changes nothing', async () => {
-    const { run, path, dataDir, sandbox } = await openFolder();
-    const { out } = await expectEnd(run([...complete, '--dry-run']), 0);
-    expect(out).toMatch(
-      /register subscription "default" \(created, with a queue\):\n +collection is SENTINEL-2\n {2}3\. start/,
-    );
-    expect(out).not.toMatch(/PUBLIC_URL|_TLS|credentials/);
-    expect([existsSync(path), existsSync(dataDir)]).toEqual([false, false]);
-    expect(sandbox.subscriptions()).toEqual([]);
-  });
-
   it('is the default when all registered subscriptions are pull', async () => {
     const { run, sandbox } = await openFolder();
     await expectEnd(run([...complete, '--no-stay']), 0);
@@ -111,14 +100,6 @@ describe('setup --pull', () => {
     },
   );
 
-  it('registers nothing when a check fails', async () => {
-    const { run, folder, sandbox } = await openFolder();
-    writeFileSync(join(folder, 'password'), 'another');
-    const { out } = await expectEnd(run(complete), 1, 'Nothing was registered');
-    expect(out).toMatch(/^critical +login/m);
-    expect(sandbox.subscriptions()).toEqual([]);
-  });
-
   it('only registers while a receiver runs', async () => {
     const { run, begin, sandbox } = await openFolder();
     await expectEnd(run([...complete, '--no-stay']), 0);
@@ -127,36 +108,5 @@ describe('setup --pull', () => {
     const { err } = await expectEnd(run([...complete, '--subscription', 'second']), 0);
     expect(err).toContain('setup: registered; the receiver is running.');
     expect(sandbox.subscriptions()).toHaveLength(2);
-  });
-});
-
-describe('setup without --pull and without a terminal', () => {
-  it('names --pull as the way without a public host', async () => {
-    const workingDir = temporaryDirectory();
-    const env = { EARSHOT_DATA_DIR: join(workingDir, 'data') };
-    const err = await expectRefusal(runCommand('setup', { workingDir, env }), '--host <name>');
-    expect(err).toMatch(/--host <name> .*use --pull/);
-  });
-
-  it('lists only the flags of the account and the filter with --pull', async () => {
-    const workingDir = temporaryDirectory();
-    const env = { EARSHOT_DATA_DIR: join(workingDir, 'data') };
-    const err = await expectRefusal(runCommand('setup --pull', { workingDir, env }), 'missing');
-    const flags = [...err.matchAll(/^ {2}- (--[a-z-]+)/gm)].map(([, flag]) => flag);
-    expect(flags).toEqual([
-      ...['--account-username', '--account-password-file', '--collection', '--yes'],
-    ]);
-  });
-
-  it('asks no question about the endpoint with --pull', async () => {
-    const workingDir = temporaryDirectory();
-    const env = { EARSHOT_DATA_DIR: join(workingDir, 'data') };
-    const answers = ['me', 'the password', '', 'S2', '', '', '', '', ''];
-    const argv = 'setup --pull --dry-run';
-    const { out, err } = await expectEnd(runCommand(argv, { workingDir, env, answers }), 0);
-    expect(err).toContain('User name of the catalogue account');
-    expect(err).not.toMatch(/host name|certificate|public listener|terms of service/);
-    expect(out).toContain('(created, with a queue):\n       collection is SENTINEL-2\n');
-    expect(out).not.toContain('the password');
   });
 });

@@ -18,16 +18,8 @@ function through(url: string, port: number): string {
   return changed.href;
 }
 
-async function connected(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url);
-  client.on('error', () => undefined);
-  await client.connect();
-  onTestFinished(() => client.end());
-  return client;
-}
-
 describe.runIf(hasPostgres)('an append to the shared log', () => {
-  const server = useServer({ max_connections: '25' });
+  const server = useServer();
 
   it('is refused in a log of a newer version', async () => {
     const url = await createDatabase(server());
@@ -49,7 +41,7 @@ describe.runIf(hasPostgres)('an append to the shared log', () => {
     expect(proxy.cuts()).toBe(1);
     const appended = await query(url, 'SELECT number, asked FROM earshot.appended');
     expect(appended).toEqual([{ number: '1', asked: 1 }]);
-    await store.node?.caughtUp();
+    await store.shared?.caughtUp();
     expect(await store.counts()).toMatchObject({ notifications: 1, duplicates: 0 });
   });
 
@@ -66,14 +58,17 @@ describe.runIf(hasPostgres)('an append to the shared log', () => {
       const stored = receipts.map((receipt) => ('stored' in receipt ? receipt.stored : 0));
       expect(stored.toSorted()).toEqual([0, 40]);
     }
-    for (const { store } of [a, b]) await store.node?.caughtUp();
+    for (const { store } of [a, b]) await store.shared?.caughtUp();
     expect(await collect(a.store.find({}))).toEqual(await collect(b.store.find({})));
     expect(await a.store.counts()).toMatchObject({ notifications: 400, duplicates: 400 });
   });
 
   it('becomes visible on other nodes during a long transaction in this and another database', async () => {
     const url = await createDatabase(server());
-    for (const long of [await connected(url), await connected(server().url('postgres'))]) {
+    for (const place of [url, server().url('postgres')]) {
+      const long = new pg.Client(place);
+      await long.connect();
+      onTestFinished(() => long.end());
       await long.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
       await long.query('SELECT pg_current_xact_id()');
     }
@@ -95,41 +90,11 @@ describe.runIf(hasPostgres)('an append to the shared log', () => {
       expect(receipt).toMatchObject({ outcome: 'stored' });
     }
     await a.store.accept(delivery(`{"${odd}`, { headers: ['X-Odd', odd] }));
-    for (const { store } of [a, b]) await store.node?.caughtUp();
+    for (const { store } of [a, b]) await store.shared?.caughtUp();
     const rows = await collect(b.store.find({}));
     expect(rows).toEqual(await collect(a.store.find({})));
     expect(rows[1]?.productName).toBe(odd.toWellFormed());
     const [entry] = await collect(b.store.quarantined({ released: false }));
     expect((await b.store.quarantineEntry(entry?.id ?? 0)).headers).toEqual(['X-Odd', odd]);
-  });
-
-  it('succeeds after connections were refused', async () => {
-    const url = await createDatabase(server());
-    const { store } = await openNode({ url });
-    await query(
-      server().url('postgres'),
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL',
-    );
-    const taken: pg.Client[] = [];
-    const failed = (async () => {
-      for (;;) taken.push(await connected(url));
-    })();
-    await expect(failed).rejects.toMatchObject({ code: '53300' });
-    const accepted = store.accept(delivery(notification(1)));
-    await expect(Promise.race([accepted, Promise.resolve('waiting')])).resolves.toBe('waiting');
-    await Promise.all(taken.map((client) => client.end()));
-    expect(await accepted).toMatchObject({ outcome: 'stored' });
-  });
-
-  it('is answered 503 by a node without the database, which then continues', async () => {
-    const url = await createDatabase(server());
-    const proxy = await startDatabaseProxy(server().port);
-    const { store } = await openNode({ url: through(url, proxy.port) });
-    proxy.stop();
-    await expect(store.checkWritable()).rejects.toMatchObject({ code: 'unavailable' });
-    const accepted = store.accept(delivery(notification(1)));
-    proxy.resume();
-    expect(await accepted).toMatchObject({ outcome: 'stored' });
-    await store.checkWritable();
   });
 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setInterval } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { readCertificate } from '../../../src/features/certificate/acme-state.ts';
 import { startChallengeListener } from '../../../src/features/certificate/challenge.ts';
 import { createFileSync } from '../../../src/features/shared-log/shared-files.ts';
@@ -19,7 +20,7 @@ describe.runIf(hasPostgres && hasPebble)('the certificate of several receivers',
     // The other receiver: it has the port that the authority asks, and orders nothing.
     const other = join(temporaryDirectory(), 'data');
     const log = await openLog({ url });
-    const sync = createFileSync(other, log.files);
+    const sync = createFileSync(other, log.files, app);
     const stop = new AbortController();
     const syncing = (async () => {
       for await (const _ of setInterval(1_000, undefined, { signal: stop.signal })) await sync();
@@ -38,7 +39,7 @@ describe.runIf(hasPostgres && hasPebble)('the certificate of several receivers',
     await expect.poll(() => readCertificate(other)?.cert ?? null).not.toBeNull();
     // A receiver that starts later orders none.
     const next = join(temporaryDirectory(), 'data');
-    await createFileSync(next, log.files)();
+    await createFileSync(next, log.files, app)();
     const where = { ...listen(await freePort()), dataDir: next };
     const second = await startReceiver(pebble, { sharedLog, ...where });
     expect(second.receiver.hasCertificate).toBe(true);

@@ -1,101 +1,150 @@
+/** New nodes that fill themselves from entries and checkpoints, and pruning, which all nodes do alike. */
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
-import { delivery, notification } from '../../helpers/deliveries.ts';
-import { contentOf } from './cluster.ts';
+import { collect, delivery, notification } from '../../helpers/deliveries.ts';
+import { prune, pruneRequest } from '../pruning/prune-to.ts';
+import { comparableOf, contentOf } from './cluster.ts';
 import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
 
-const nowUs = 1_795_000_000_000_000;
+const beginUs = 1_795_000_000_000_000;
+const at = (second: number) => beginUs + second * 1_000_000;
+
+/** Accepts notifications with these numbers, received in the second of their number. */
+async function receive({ accept, shared }: Store, from: number, to: number): Promise<void> {
+  for (let i = from; i < to; i += 1) {
+    await accept(delivery(notification(i), { receivedAtUs: at(i) }));
+  }
+  await shared?.caughtUp();
+}
+
+/** Removes everything that was received before a time. */
+const pruneBefore = (store: Store, second: number) =>
+  prune(store, pruneRequest({ ageUs: 0 }, { nowUs: at(second), withQuarantined: true }));
 
 /** Writes rows into most tables. */
 async function fill(store: Store, from: number): Promise<void> {
-  for (let i = from; i < from + 10; i += 1) await store.accept(delivery(notification(i)));
+  await receive(store, from, from + 10);
   await store.accept(delivery('not JSON', { subscription: null }));
   await store.accept(delivery(notification(from, { note: 'other content' })));
   await store.administration.markDeliveries([
-    { subscription: 'default', username: 'catalogue', lastAtUs: nowUs + from },
+    { subscription: 'default', username: 'catalogue', lastAtUs: at(from) },
   ]);
-  await store.moveCursor(`reader-${from}`, from, nowUs);
+  await store.moveCursor(`reader-${from}`, from, beginUs);
   const items = [{ position: 1, productId: 'product-1' }];
   await store.sinks.enqueue({
-    ...{ sink: `sink-${from}`, replayId: null, after: 0, upTo: 2, items, atUs: nowUs },
+    ...{ sink: `sink-${from}`, replayId: null, after: 0, upTo: 2, items, atUs: beginUs },
   });
+}
+
+async function allCaughtUp(nodes: readonly { store: Store }[]): Promise<void> {
+  for (const { store } of nodes) await store.shared?.caughtUp();
 }
 
 describe.runIf(hasPostgres)('a new node', () => {
   const server = useServer();
 
-  it('gets the same content from all entries, from a checkpoint, and after entries were removed', async () => {
+  it('gets the same content from all entries, and from a checkpoint', async () => {
     const url = await createDatabase(server());
     const first = await openNode({ url, partitionEntries: 20 });
     await fill(first.store, 1);
     const fromStart = await openNode({ url });
-    await fromStart.store.node?.caughtUp();
     await fill(first.store, 100);
-    await first.store.node?.caughtUp();
-    await first.store.node?.saveCheckpoint();
+    await allCaughtUp([fromStart, first]);
+    await first.store.shared?.saveCheckpoint();
     await fill(first.store, 200);
     const fromCheckpoint = await openNode({ url });
-    await fromCheckpoint.store.node?.caughtUp();
-    for (const { store } of [first, fromStart]) await store.node?.caughtUp();
+    await allCaughtUp([first, fromStart, fromCheckpoint]);
     const content = contentOf(first.dataDir);
     expect(content.quarantine).toHaveLength(6);
     expect(contentOf(fromStart.dataDir)).toEqual(content);
-    // Bodies have other ids.
-    expect(withoutBodyIds(contentOf(fromCheckpoint.dataDir))).toEqual(withoutBodyIds(content));
-    const [entry] = await collectQuarantine(fromCheckpoint.store);
-    expect(Buffer.from(entry?.body ?? '').toString()).toContain('other content');
+    expect(comparableOf(fromCheckpoint.dataDir)).toEqual(comparableOf(first.dataDir));
+    const [entry] = await collect(fromCheckpoint.store.quarantined({ released: false }));
+    const { body } = await fromCheckpoint.store.quarantineEntry(entry?.id ?? 0);
+    expect(Buffer.from(body).toString()).toContain('other content');
     // New ids continue.
-    const receipts = [];
-    for (const { store } of [first, fromCheckpoint]) {
-      receipts.push(await store.accept(delivery('not JSON, again')));
+    for (const [i, { store }] of [first, fromCheckpoint].entries()) {
+      const receipt = await store.accept(delivery('not JSON, again'));
+      expect(receipt).toMatchObject({ quarantineId: 7 + i });
     }
-    expect(receipts).toMatchObject([{ quarantineId: 7 }, { quarantineId: 8 }]);
   });
 
   it('begins at the first entry that is left after pruning, and continues with the newest checkpoint', async () => {
     const url = await createDatabase(server());
-    const { store, dataDir } = await openNode({ url, partitionEntries: 20 });
-    await fill(store, 1);
-    await fill(store, 100);
-    await fill(store, 200);
-    await store.node?.caughtUp();
-    const before = await store.node?.log.maintain(15);
+    const first = await openNode({ url, partitionEntries: 20 });
+    const { store } = first;
+    for (const from of [1, 100, 200]) await fill(store, from);
+    await store.shared?.caughtUp();
+    const before = await store.shared?.log.maintain(15);
     expect(before).toMatchObject({ keys: 15, partitions: 0, needsCheckpoint: true });
-    await store.node?.saveCheckpoint();
-    expect(await store.node?.log.maintain(15)).toMatchObject({ keys: 0, partitions: 1 });
-    const head = await store.node?.log.head();
-    expect(head?.first).toBe(20);
+    await store.shared?.saveCheckpoint();
+    expect(await store.shared?.log.maintain(15)).toMatchObject({ keys: 0, partitions: 1 });
+    expect(await store.shared?.log.head()).toMatchObject({ first: 20 });
     const late = await openNode({ url });
-    await late.store.node?.caughtUp();
-    const [content, found] = [contentOf(dataDir), contentOf(late.dataDir)];
-    expect(withoutBodyIds({ ...found, notification: [] })).toEqual(
-      withoutBodyIds({ ...content, notification: [] }),
-    );
+    await late.store.shared?.caughtUp();
+    const [content, found] = [comparableOf(first.dataDir), comparableOf(late.dataDir)];
+    expect({ ...found, notification: [] }).toEqual({ ...content, notification: [] });
     expect(found.notification?.length).toBeLessThan(content.notification?.length ?? 0);
     expect(found.notification?.length).toBeGreaterThanOrEqual(15);
     // A pruned notification is unknown, as in a log of its own.
     const again = await late.store.accept(delivery(notification(1)));
     expect(again).toMatchObject({ outcome: 'stored' });
-    const [key] = await query<{ position: string }>(
-      url,
-      'SELECT max(position) AS position FROM earshot.notification_key',
-    );
-    expect(Number(key?.position)).toBe(31);
+    const newest = 'SELECT max(position)::int AS position FROM earshot.notification_key';
+    expect(await query(url, newest)).toEqual([{ position: 31 }]);
   });
 });
 
-function withoutBodyIds(content: Record<string, string[]>): Record<string, string[]> {
-  const entries = Object.entries(content).map(([table, rows]) => [
-    table,
-    rows.map((row) => row.replace(/"body_id":\d+/, '')).sort(),
-  ]);
-  return Object.fromEntries(entries);
-}
+describe.runIf(hasPostgres)('pruning a shared log', () => {
+  const server = useServer();
 
-async function collectQuarantine(store: Store) {
-  const entries = [];
-  for await (const { id } of store.quarantined({ released: false })) {
-    entries.push(await store.quarantineEntry(id));
-  }
-  return entries;
-}
+  it('removes the same on all nodes, which then decide the same about a pruned notification', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openNode({ url }), await openNode({ url })];
+    await receive(a.store, 0, 50);
+    await a.store.accept(delivery('not JSON', { receivedAtUs: at(3) }));
+    await a.store.accept(delivery('not JSON, later', { receivedAtUs: at(40) }));
+    await b.store.shared?.caughtUp();
+    expect(await pruneBefore(b.store, 30)).toMatchObject({ notifications: 30, quarantine: 1 });
+    await allCaughtUp([a, b]);
+    for (const { store } of [a, b]) {
+      expect(await store.pruning.logSize()).toMatchObject({ firstPosition: 31, lastPosition: 50 });
+      expect(await store.pruning.pruneHorizon()).toMatchObject({ position: 30 });
+      expect(await store.counts()).toMatchObject({ notifications: 20, quarantined: 1 });
+    }
+    // Its key is still in the database.
+    expect(await a.store.accept(delivery(notification(7)))).toMatchObject({ outcome: 'duplicate' });
+    expect(await b.store.shared?.log.maintain(30)).toMatchObject({ keys: 30 });
+    expect(await a.store.accept(delivery(notification(7)))).toMatchObject({ outcome: 'stored' });
+    await allCaughtUp([a, b]);
+    expect(comparableOf(a.dataDir)).toEqual(comparableOf(b.dataDir));
+    expect(await pruneBefore(a.store, 30)).toMatchObject({ notifications: 0, quarantine: 0 });
+  });
+
+  it('removes the same on nodes that receive, and on one that fills itself meanwhile', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openNode({ url }), await openNode({ url })];
+    await receive(a.store, 0, 500);
+    let isPruned = false;
+    const receiving = [a, b].map(async ({ store }, k) => {
+      for (let i = 0; !isPruned; i += 1) {
+        // New ones, and those that are pruned now.
+        const some = [1_000 + 2 * i + k, i % 500].map((number) =>
+          store.accept(delivery(notification(number), { receivedAtUs: at(number) })),
+        );
+        await Promise.all(some);
+      }
+    });
+    const late = openNode({ url });
+    for (let second = 25; second <= 500; second += 25) {
+      await pruneBefore(b.store, second);
+      await b.store.shared?.log.maintain((await b.store.pruning.pruneHorizon())?.position ?? 0);
+    }
+    isPruned = true;
+    await Promise.all(receiving);
+    const nodes = [a, b, await late];
+    await allCaughtUp(nodes);
+    const [content, ...others] = nodes.map(({ dataDir }) => comparableOf(dataDir));
+    expect(content?.notification?.length).toBeGreaterThan(100);
+    expect(content?.prune_horizon).toHaveLength(1);
+    for (const other of others) expect(other).toEqual(content);
+  });
+});

@@ -28,7 +28,7 @@ function reading(store: Store): Store {
     ...store,
     accept: async (delivery) => {
       const receipt = await store.accept(delivery);
-      await store.node?.caughtUp();
+      await store.shared?.caughtUp();
       return receipt;
     },
   };

@@ -4,10 +4,8 @@ import { copyToSharedLog, leaveSharedLog } from '../../../src/features/shared-lo
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
-import { replaceBody } from '../../helpers/replace-body.ts';
 import { openStore } from '../../helpers/store.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
-import { pruneBefore } from '../pruning/prune-to.ts';
 import { contentOf } from './cluster.ts';
 import {
   createDatabase,
@@ -72,7 +70,7 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     expect(copied.notifications).toBe(602 + stored.length);
     const node = await openNode({ url, dataDir });
     const other = await openNode({ url });
-    for (const one of [node, other]) await one.store.node?.caughtUp();
+    for (const one of [node, other]) await one.store.shared?.caughtUp();
     const strip = (rows: Record<string, string[]>) =>
       JSON.parse(JSON.stringify(rows).replaceAll(/\\"body_id\\":\d+/g, ''));
     expect(contentOf(dataDir)).toEqual(content);
@@ -123,88 +121,6 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  it('is pruned before the copy, between its parts, and after it', async () => {
-    const url = await createDatabase(server());
-    const { store, dataDir } = await openSqliteStore();
-    const { log, ...options } = await copyOptions(url, dataDir);
-    for (let i = 1; i <= 900; i += 1) {
-      await store.accept(delivery(notification(i), { receivedAtUs: nowUs + i }));
-    }
-    expect(await pruneBefore(store, nowUs + 100)).toMatchObject({ notifications: 99 });
-    const stop = new AbortController();
-    const stopped = copyToSharedLog({
-      ...{ ...options, log, signal: stop.signal },
-      onProgress: ({ done }) => (done > 300 ? stop.abort(new Error('stopped')) : undefined),
-    });
-    await expect(stopped).rejects.toThrow('stopped');
-    expect(await pruneBefore(store, nowUs + 300)).toMatchObject({ notifications: 200 });
-    // Its earlier row is in the copy.
-    await store.accept(delivery(notification(150), { receivedAtUs: nowUs + 901 }));
-    // Interrupted in the last step, with nothing left to copy.
-    const broken = copyToSharedLog({
-      ...options,
-      log: { ...log, saveCheckpoint: () => Promise.reject(new Error('stopped again')) },
-    });
-    await expect(broken).rejects.toThrow('stopped again');
-    expect(await copyToSharedLog({ ...options, log })).toMatchObject({ notifications: 602 });
-    await store.close();
-    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
-    await other.store.accept(delivery(notification(1_000), { receivedAtUs: nowUs + 1_000 }));
-    for (const one of [node, other]) await one.store.node?.caughtUp();
-    expect(await pruneBefore(other.store, nowUs + 400)).toMatchObject({ notifications: 100 });
-    for (const one of [node, other]) {
-      await one.store.node?.caughtUp();
-      const kept = (await collect(one.store.find({ order: 'oldest' }))).map(({ ackId }) => ackId);
-      expect([kept.length, kept[0], ...kept.slice(-2)]).toEqual([
-        ...[503, 'ack-400', 'ack-150', 'ack-1000'],
-      ]);
-    }
-    // The database still has the keys of the pruned notifications.
-    const left = await leaveSharedLog({
-      ...{ ...(await copyOptions(url, dataDir)), acquireLock: node.store.acquireLock },
-      caughtUp: async () => node.store.node?.caughtUp(),
-    });
-    expect(left.notifications).toBe(503);
-  });
-
-  it('gives its state to new nodes, even without notifications', async () => {
-    const url = await createDatabase(server());
-    const { store, dataDir } = await openSqliteStore();
-    await store.accept(delivery('not JSON'));
-    await store.moveCursor('reader', 5, nowUs);
-    expect(await copyToSharedLog(await copyOptions(url, dataDir))).toMatchObject({
-      ...{ notifications: 0, entries: 1 },
-    });
-    const other = await openNode({ url });
-    await other.store.node?.caughtUp();
-    expect(await other.store.counts()).toMatchObject({ quarantined: 1 });
-    expect(await other.store.cursor('reader')).toBe(5);
-  });
-
-  it('keeps the body of a released notification when its quarantine entry is pruned', async () => {
-    const url = await createDatabase(server());
-    const { store, dataDir } = await openSqliteStore();
-    const receive = (body: string | object, second: number) =>
-      store.accept(delivery(body, { receivedAtUs: nowUs + second * 1_000_000 }));
-    await receive(notification(1), -10);
-    await receive(notification(2), -10);
-    await receive('not JSON', 0);
-    await receive(notification(3), 10);
-    // The third body.
-    replaceBody(dataDir, 3, Buffer.from(JSON.stringify(notification(100))));
-    expect(await store.retry(1, nowUs)).toMatchObject({ outcome: 'stored' });
-    await receive(notification(4), 10);
-    await store.close();
-    await copyToSharedLog(await copyOptions(url, dataDir));
-    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
-    await other.store.node?.caughtUp();
-    expect(await pruneBefore(other.store, nowUs + 1_000_000)).toMatchObject({ notifications: 2 });
-    await node.store.node?.caughtUp();
-    const [released] = await collect(node.store.find({ ackId: 'ack-100' }));
-    const body = await node.store.body(released?.position ?? 0);
-    expect(Buffer.from(body).toString()).toContain('ack-100');
-  });
-
   it('goes back to one node, with everything that was stored meanwhile', async () => {
     const url = await createDatabase(server());
     const { store: own, dataDir } = await openSqliteStore();
@@ -217,7 +133,7 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     const left = await leaveSharedLog({
       ...(await copyOptions(url, dataDir)),
       log,
-      caughtUp: async () => node.store.node?.caughtUp(),
+      caughtUp: async () => node.store.shared?.caughtUp(),
     });
     expect(left.notifications).toBe(603);
     // Nobody works for a closed log.

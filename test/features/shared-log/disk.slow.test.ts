@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -19,19 +18,19 @@ describe.runIf(hasPostgres && canMount)('a full disk', () => {
     const { store } = await openNode({ url, dataDir: join(disk.folder, 'data') });
     const other = await openNode({ url });
     await store.accept(delivery(notification(1)));
-    await store.node?.caughtUp();
+    await store.shared?.caughtUp();
     disk.fill();
     for (let i = 2; i <= 20; i += 1) {
       const receipt = await store.accept(delivery(notification(i, { padding })));
       expect(receipt).toMatchObject({ outcome: 'stored' });
     }
-    await expect.poll(() => store.node?.state().fault).toContain('disk');
+    await expect.poll(() => store.shared?.state().fault).toContain('disk');
     expect(await store.counts()).toMatchObject({ notifications: 1 });
-    await other.store.node?.caughtUp();
+    await other.store.shared?.caughtUp();
     expect(await other.store.counts()).toMatchObject({ notifications: 20 });
     disk.free();
     await expect.poll(() => store.counts()).toMatchObject({ notifications: 20 });
-    expect(store.node?.state().fault).toBeNull();
+    expect(store.shared?.state().fault).toBeNull();
   });
 
   it('of the database refuses notifications until space is free, and loses none', async () => {
@@ -70,20 +69,7 @@ describe.runIf(hasPostgres && canMount)('a full disk', () => {
       'SELECT count(*)::int AS count FROM earshot.notification_key',
     );
     expect(count?.count).toBe(answered.length + 1);
-    await store.node?.caughtUp();
+    await store.shared?.caughtUp();
     expect(await store.counts()).toMatchObject({ notifications: answered.length + 1 });
   }, 180_000);
-});
-
-describe.runIf(hasPostgres && process.getuid?.() === 0)('a read-only disk', () => {
-  const server = useServer();
-
-  it('of a node is reported when it starts', async () => {
-    const url = await createDatabase(server());
-    const disk = mountSmallDisk(8);
-    execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
-    await expect(openNode({ url, dataDir: join(disk.folder, 'data') })).rejects.toMatchObject({
-      code: 'configuration',
-    });
-  });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Io } from '../../../src/core/cli/io.ts';
 import { type DoctorSettings, runSteps } from '../../../src/features/doctor/steps.ts';
 import { sharedLogSteps } from '../../../src/features/shared-log/doctor-step.ts';
-import { createDatabase, hasPostgres, openLog, query, useServer } from './shared-log-context.ts';
+import { createDatabase, hasPostgres, openLog, useServer } from './shared-log-context.ts';
 import { setStandby, startStandby } from './standby.ts';
 
 async function findingsOf(url: string, needsStandby = false) {
@@ -24,14 +24,8 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
   it('reports the database, its standby, and receivers that do not report', async () => {
     const url = await createDatabase(server());
     const log = await openLog({ url });
-    const facts = {
-      version: '1',
-      startedAtUs: 0,
-      refusing: null,
-      fault: null,
-      freeBytes: null,
-      credentials: '',
-    };
+    const none = { refusing: null, fault: null, freeBytes: null, credentials: '' };
+    const facts = { version: '1', startedAtUs: 0, ...none };
     const report = { id: randomUUID(), name: 'receiver-1', applied: 0, facts };
     await log.report(report);
     expect(await findingsOf(url)).toEqual([
@@ -54,22 +48,6 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
       expect.stringMatching(/^warning: Notifications can be lost/),
     );
     await setStandby(server(), '');
-  });
-
-  it('names the warnings of the database, which accepts entries', async () => {
-    const url = await createDatabase(server());
-    const log = await openLog({ url });
-    const text = 'database "earshot" must be vacuumed within 9000000 transactions';
-    await query(
-      url,
-      `CREATE OR REPLACE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
-       LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE WARNING '${text}'; END $$`,
-    );
-    await log.check();
-    expect(log.warnings()).toEqual([{ code: '01000', text }]);
-    const findings = await findingsOf(url);
-    expect(findings).toContain('warning: The database of the shared log warns.');
-    expect(findings).toContainEqual(expect.stringMatching(/^ok: .* accepts entries\.$/));
   });
 
   it('reports why a database cannot be used, without its password', async () => {

@@ -73,26 +73,11 @@ describe('a hostile server', () => {
         .toEqual([{ value: 'works' }]);
     },
   );
-
-  it.each(inStatements)(
-    'that sends $name to the connection that listens is noticed',
-    async ({ bytes, blocks }) => {
-      if (blocks) passSeconds();
-      const { listen } = await connect((sql) =>
-        /LISTEN/.test(sql) ? Buffer.concat([result('value', ''), bytes]) : result('pid', '7'),
-      );
-      const onEnd = vi.fn();
-      await listen('news', { onMessage: () => undefined, onEnd }).catch(onEnd);
-      await expect.poll(() => onEnd.mock.calls.length, { timeout: 20_000 }).toBe(1);
-    },
-  );
 });
 
 describe('a warning', () => {
   it.each([
     ['01000', 'database "gis" must be vacuumed within 9000000 transactions', 'GetNewTransactionId'],
-    ['01000', 'raised by a trigger', 'exec_stmt_raise'],
-    ['57P01', 'terminating soon', 'other'],
     ['XX001', 'page verification failed', 'PageIsVerifiedExtended'],
   ])('%s: %s does not refuse, is logged once, and has no secret', async (code, text, routine) => {
     const notice = warning(code, `${text} for pass-word`, routine);
@@ -113,12 +98,5 @@ describe('a warning', () => {
       ...{ code: 'unavailable', facts: { unknown: true } },
       advice: '(the wait for the standby was cancelled)',
     });
-  });
-
-  it('is no warning if an object already exists, or for a plain notice', async () => {
-    const notices = [warning('42P07', 'exists', 'x'), warning('00000', 'notice', 'y')];
-    const { query, warnings } = await connect(() => result('value', '1', ...notices));
-    expect(await query('SELECT 1')).toEqual([{ value: '1' }]);
-    expect(warnings()).toEqual([]);
   });
 });

@@ -61,9 +61,7 @@ describe.runIf(hasPostgres)('a lease', () => {
     const startedMs = performance.now();
     proxy.stop();
     const next = await b.acquireLease('leader', { waitMs: 60_000 });
-    const seconds = (performance.now() - startedMs) / 1_000;
-    process.stdout.write(`takeover after ${seconds.toFixed(1)} s\n`);
-    expect(seconds).toBeLessThan(30);
+    expect(performance.now() - startedMs).toBeLessThan(30_000);
     // The former holder has given up before.
     expect(lease.lost.aborted).toBe(true);
     expect(() => a.currentLease('leader')).toThrow('taken over');
@@ -83,30 +81,15 @@ describe.runIf(hasPostgres)('a lease', () => {
     blocker.exec('BEGIN IMMEDIATE');
     await b.store.accept(delivery(notification(1)));
     await new Promise((resolve) => lost?.addEventListener('abort', resolve));
-    expect(a.store.node?.state()).toMatchObject({ isStuck: true });
+    expect(a.store.shared?.state()).toMatchObject({ isStuck: true });
     await expect(a.store.acquireLock('sinks', { waitMs: 0 })).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('has not applied'),
     });
     blocker.exec('ROLLBACK');
-    const isStuck = () => a.store.node?.state().isStuck;
+    const isStuck = () => a.store.shared?.state().isStuck;
     await expect.poll(isStuck, { timeout: 20_000 }).toBe(false);
     (await a.store.acquireLock('sinks', { waitMs: 30_000 }))();
-    expect(a.store.node?.state()).toMatchObject({ fault: null });
+    expect(a.store.shared?.state()).toMatchObject({ fault: null });
   }, 120_000);
-
-  it('begins with the changes of the former holder', async () => {
-    const url = await createDatabase(server());
-    const [a, b] = [await openNode({ url }), await openNode({ url })];
-    const release = await a.store.acquireLock('sinks', { waitMs: 0 });
-    const waiting = b.store.acquireLock('sinks', { waitMs: 20_000 });
-    const items = [{ position: 1, productId: 'product-1' }];
-    await a.store.sinks.enqueue({
-      ...{ sink: 'hook', replayId: null, after: 0, upTo: 1, items, atUs: 1 },
-    });
-    release();
-    const next = await waiting;
-    expect(await b.store.sinks.counts()).toMatchObject([{ sink: 'hook', waiting: 1 }]);
-    next();
-  });
 });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { app } from '../../../src/app.ts';
 import type { Logger } from '../../../src/core/terms/ports.ts';
 import { openNodeStore } from '../../../src/features/shared-log/node-store.ts';
 import { openSharedLog } from '../../../src/features/shared-log/postgres-log.ts';
@@ -86,7 +87,7 @@ export async function openNode(options: NodeOptions) {
   const { dataDir = temporaryDirectory(), logger = silent } = options;
   const open = () =>
     openNodeStore({
-      ...{ dataDir, tables, newId: randomUUID, logger },
+      ...{ dataDir, tables, features: app, newId: randomUUID, logger },
       openLog: (nodeId) => openLog(options, nodeId),
     });
   let store = await open();

@@ -81,19 +81,4 @@ describe.runIf(hasPostgres)('an append with a synchronous standby', () => {
     await standby.stop();
     await setStandby(server(), '');
   });
-
-  it('is answered 503 while the standby is down, and stored once', async () => {
-    const url = await createDatabase(server());
-    const { store } = await openNode({ url, needsStandby: true });
-    await requireStandby(server());
-    await expect(store.accept(delivery(notification(1)))).rejects.toMatchObject({
-      code: 'unavailable',
-    });
-    await setStandby(server(), '');
-    // The sender repeats it.
-    const other = await openNode({ url });
-    await other.store.accept(delivery(notification(1)));
-    await other.store.node?.caughtUp();
-    expect(await other.store.counts()).toMatchObject({ notifications: 1 });
-  }, 90_000);
 });

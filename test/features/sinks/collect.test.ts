@@ -1,74 +1,64 @@
 /**
- * The notifications that become items: subscriptions, events, filters, the start of a sink, and
- * replays.
+ * The notifications that become items: the rules of a sink, also changed ones, its start, its limits,
+ * and replays.
  */
 import { describe, expect, it } from 'vitest';
+import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { sinkWaitingMax } from '../../../src/features/sinks/terms.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
-import { startHook } from './hook-server.ts';
-import { openSinkContext } from './sink-context.ts';
-import { definition } from './sink-definition.ts';
-import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
+import { answering, startHook } from './hook-server.ts';
+import { openHookContext, openSinkContext } from './sink-context.ts';
+import { definition, webhookTarget } from './sink-definition.ts';
 
-const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 const record = (name: string) => ({ Id: 'an-id', Name: name });
+const [alps, nile] = [{ subscription: 'alps' }, { subscription: 'nile' }];
+const filter = "startswith(Name,'S2')";
 
-/** Lets the sinks poll the log several times, every 0.2 s, and do their work. */
-async function poll(time: VirtualTime): Promise<void> {
-  let steps = 0;
-  await time.runUntil(() => steps++ === 100, { stepMs: 50 });
+/** Starts sinks with these rules, by name, and returns the positions and names that each receives. */
+async function received(
+  rules: Record<string, Partial<SinkDefinition>>,
+  { start, isDone }: Pick<Awaited<ReturnType<typeof openSinkContext>>, 'start' | 'isDone'>,
+) {
+  const hook = await startHook();
+  const target = webhookTarget(hook.url);
+  const names = Object.keys(rules);
+  start(...names.map((name) => definition(target, { name, ...rules[name] })));
+  for (const name of names) await expect.poll(() => isDone(name)).toBe(true);
+  const documents = hook.received
+    .map(({ data }) => data)
+    .toSorted((one, other) => one.position - other.position);
+  return Object.fromEntries(
+    names.map((name) => [name, documents.filter(({ sink }) => sink === name)]),
+  );
 }
 
 describe('a sink', () => {
   it('receives what its subscriptions, events and filter select', async () => {
-    const hook = await startHook();
-    const { accept, start, isDone, store } = await openSinkContext();
-    await accept({ value: record('S2A_1') }, { subscription: 'alps' });
-    await accept(
-      { value: record('S2A_2'), SubscriptionEvent: 'deleted' },
-      { subscription: 'alps' },
+    const context = await openSinkContext();
+    const { accept } = context;
+    await accept({ value: record('S2A_1') }, alps);
+    await accept({ value: record('S2A_2'), SubscriptionEvent: 'deleted' }, alps);
+    await accept({ value: record('S1A_3') }, alps);
+    await accept({ value: record('S2A_4') }, nile);
+    await accept({ value: null, Value: record('S2A_5') }, alps);
+    await accept({ value: null, ProductName: 'S2A_6' }, alps);
+    const got = await received(
+      {
+        subscriptions: { subscriptions: ['nile', 'other'] },
+        events: { events: ['deleted', 'modified'] },
+        filter: { subscriptions: ['alps'], events: ['created'], filter },
+        every: {},
+      },
+      context,
     );
-    await accept({ value: record('S1A_3') }, { subscription: 'alps' });
-    await accept({ value: record('S2A_4') }, { subscription: 'nile' });
-    await accept({ value: null, Value: record('S2A_5') }, { subscription: 'alps' });
-    await accept({ value: null, ProductName: 'S2A_6' }, { subscription: 'alps' });
-    // In an array, each item has its own record, not the first one.
-    const [seven, eight] = [
-      notification(7, { value: record('S1A_7') }),
-      notification(8, { value: record('S2A_8') }),
-    ];
-    await store.accept(delivery([seven, eight], { subscription: 'alps' }));
-    const all = ['subscriptions', 'events', 'filter', 'every'];
-    start(
-      definition(webhook(hook.url), { name: 'subscriptions', subscriptions: ['nile', 'other'] }),
-      definition(webhook(hook.url), { name: 'events', events: ['deleted', 'modified'] }),
-      definition(webhook(hook.url), {
-        name: 'filter',
-        subscriptions: ['alps'],
-        events: ['created'],
-        filter: "startswith(Name,'S2')",
-      }),
-      definition(webhook(hook.url), { name: 'every' }),
-    );
-    for (const name of all) await expect.poll(() => isDone(name)).toBe(true);
-    const got = (sink: string) =>
-      hook.received
-        .filter(({ data }) => data.sink === sink)
-        .map(({ data }) => data.position)
-        .toSorted((a, b) => a - b);
-    expect(got('subscriptions')).toEqual([4]);
-    expect(got('events')).toEqual([2]);
-    expect(got('filter')).toEqual([1, 5, 8]);
-    expect(got('every')).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-    const names = hook.received
-      .filter(({ data }) => data.sink === 'every' && data.position > 4)
-      .map(({ data }) => data.value?.Name ?? null);
-    expect(names.toSorted()).toEqual([null, 'S1A_7', 'S2A_5', 'S2A_8'].toSorted());
+    const positions = Object.entries(got).map(([sink, all]) => [sink, all.map((d) => d.position)]);
+    expect(Object.fromEntries(positions)).toEqual({
+      ...{ subscriptions: [4], events: [2], filter: [1, 5], every: [1, 2, 3, 4, 5, 6] },
+    });
   });
 
   it('receives the right record of each of several notifications of one product in one body', async () => {
-    const hook = await startHook();
-    const { start, isDone, store } = await openSinkContext();
+    const context = await openSinkContext();
     const dates = ['2026-11-20T06:00:01Z', '2026-11-20T06:00:02Z', '2026-11-20T06:00:03Z'];
     const made = dates.map((NotificationDate, i) => {
       const { AckId: _, ...fields } = notification(1, { NotificationDate });
@@ -79,89 +69,153 @@ describe('a sink', () => {
       const { AckId: _, NotificationDate: __, ...fields } = notification(1);
       return { ...fields, value: record(Name) };
     });
-    await store.accept(delivery([...made, changed, ...undated]));
-    start(
-      definition(webhook(hook.url), { name: 'every' }),
-      definition(webhook(hook.url), { name: 'filter', filter: "startswith(Name,'S2')" }),
-    );
-    for (const name of ['every', 'filter']) await expect.poll(() => isDone(name)).toBe(true);
-    const got = (sink: string) => {
-      const own = hook.received.filter(({ data }) => data.sink === sink);
-      return own.map(({ data }) => `${data.position} ${data.value?.Name}`).toSorted();
-    };
-    const all = ['1 S1A_0', '2 S2A_1', '3 S1A_2', '4 S2A_3', '5 S1A_4', '6 S2A_5'];
-    expect(got('every')).toEqual(all);
-    expect(got('filter')).toEqual(all.filter((one) => one.includes('S2')));
+    const other = notification(2, { value: record('S2A_6') });
+    await context.store.accept(delivery([...made, changed, ...undated, other]));
+    const got = await received({ every: {}, filter: { filter } }, context);
+    const names = (sink: string) => got[sink]?.map((one) => `${one.position} ${one.value?.Name}`);
+    const all = ['1 S1A_0', '2 S2A_1', '3 S1A_2', '4 S2A_3', '5 S1A_4', '6 S2A_5', '7 S2A_6'];
+    expect(names('every')).toEqual(all);
+    expect(names('filter')).toEqual(all.filter((one) => one.includes('S2')));
   });
 
   it('that is new starts with new notifications, and continues there after a restart', async () => {
-    const hook = await startHook();
-    const { accept, start, isDone } = await openSinkContext();
-    const now = definition(webhook(hook.url), { startAt: 'now' });
-    const empty = definition(webhook(hook.url), { name: 'empty', startAt: 'now' });
-    const first = start(empty);
-    await expect.poll(() => isDone('empty')).toBe(true);
+    const { accept, startSink, isDone, hook } = await openHookContext();
+    const [now, empty] = [{ startAt: 'now' }, { name: 'empty', startAt: 'now' }] as const;
+    const first = startSink(empty);
+    await isDone('empty');
     await first.stop();
     await accept();
-    const second = start(now);
-    await expect.poll(() => isDone()).toBe(true);
+    const second = startSink(now);
+    await isDone();
     expect(hook.received).toEqual([]);
     await second.stop();
     await accept();
-    start(now, empty);
-    await expect.poll(() => isDone()).toBe(true);
-    await expect.poll(() => isDone('empty')).toBe(true);
+    for (const rules of [now, empty]) startSink(rules);
+    await isDone();
+    await isDone('empty');
     const got = hook.received.map(({ data }) => `${data.sink} ${data.position}`);
     expect(got.toSorted()).toEqual(['empty 1', 'empty 2', 'sink 2']);
   });
 
   it('that acknowledges nothing has a limited number of items, and the rest waits in the log', async () => {
-    const time = createVirtualTime();
-    const hook = await startHook({
-      answer: (_hooked, response) => void response.writeHead(500).end(),
-    });
-    const { start, store, isDone } = await openSinkContext(time);
+    const context = await openHookContext(answering(500));
+    const { acceptMany, startSink, waiting, store, time, pass, hook } = context;
     const all = sinkWaitingMax + 150;
-    for (let first = 1; first <= all; first += 50) {
-      const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
-      await store.accept(delivery(made));
-    }
-    start(definition(webhook(hook.url), { concurrency: 64, timeoutMs: 3_600_000 }));
-    const waiting = async () => (await store.sinks.counts())[0]?.waiting;
+    await acceptMany(all);
+    startSink({ concurrency: 64 });
     await time.runUntil(async () => (await waiting()) === sinkWaitingMax);
-    await poll(time);
+    await pass();
     expect(await waiting()).toBe(sinkWaitingMax);
     expect(await store.cursor('sink:sink')).toBe(sinkWaitingMax);
     hook.change(() => undefined);
-    await time.runUntil(() => isDone(), { stepMs: 1_000 });
+    await context.isDone();
     expect(new Set(hook.positions()).size).toBe(all);
+  });
+
+  it('reads new notifications however many dead letters are retried', async () => {
+    const { acceptMany, accept, startSink, waiting, store, time } = await openHookContext(
+      answering(500),
+    );
+    const all = sinkWaitingMax + 100;
+    await acceptMany(all);
+    const items = Array.from({ length: all }, (_, i) => {
+      return { position: i + 1, productId: `product-${i + 1}` };
+    });
+    const read = { sink: 'sink', replayId: null, after: 0, upTo: all, atUs: time.nowUs() };
+    await store.sinks.enqueue({ ...read, items });
+    const due = await store.sinks.due({ sink: 'sink', nowUs: time.nowUs(), limit: all });
+    await store.sinks.settle(due.map(({ id }) => ({ id, outcome: 'dead', error: 'no' })));
+    startSink();
+    await accept();
+    await time.runUntil(async () => (await store.cursor('sink:sink')) === all + 1);
+    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: time.nowUs() });
+    await accept();
+    await time.runUntil(async () => (await store.cursor('sink:sink')) === all + 2);
+    expect(await waiting()).toBe(all + 2);
+  });
+});
+
+/** Four notifications that wait for a sink that was down and has stopped. */
+async function openWaiting() {
+  const context = await openHookContext(answering(500));
+  const { accept, startSink, waiting, time, hook } = context;
+  await accept({ value: { Name: 'S1A_1' } }, alps);
+  await accept({ value: { Name: 'S2A_2' }, SubscriptionEvent: 'deleted' }, nile);
+  await accept({ value: { Name: 'S2A_3' } }, nile);
+  await accept({ value: null, ProductName: 'S2A_4' }, nile);
+  const first = startSink();
+  await time.runUntil(async () => (await waiting()) === 4);
+  await first.stop();
+  hook.received.splice(0);
+  hook.change(() => undefined);
+  return context;
+}
+
+describe('an item that waited while the rules of its sink changed', () => {
+  it.each<[string, Partial<SinkDefinition>, number[]]>([
+    ['subscriptions', { subscriptions: ['nile'] }, [2, 3, 4]],
+    ['events', { events: ['created'] }, [1, 3, 4]],
+    ['filter', { filter }, [2, 3]],
+  ])('is checked by the new %s before its delivery', async (_what, rules, positions) => {
+    const { hook, startSink, isDone, items } = await openWaiting();
+    startSink(rules);
+    await isDone();
+    expect([...new Set(hook.positions())].toSorted()).toEqual(positions);
+    expect(await items('dead')).toEqual([]);
+  });
+
+  it('is delivered nevertheless when a replay has queued it', async () => {
+    const { hook, startSink, isDone, replay, store, time } = await openWaiting();
+    const { id } = await replay({ lastPosition: 1 });
+    await store.sinks.enqueue({
+      ...{ sink: 'sink', replayId: id, after: 0, upTo: 1, atUs: time.nowUs() },
+      items: [{ position: 1, productId: 'product-1' }],
+    });
+    startSink({ subscriptions: ['nile'] });
+    await isDone();
+    const got = hook.received.map(({ data }) => `${data.position} ${data.replay}`);
+    expect(got.toSorted()).toEqual(['1 true', '2 false', '3 false', '4 false']);
+  });
+
+  it('is also checked when it is a retried dead letter', async () => {
+    const { time, hook, startSink, isDone, store, items } = await openWaiting();
+    const [newest] = await items('waiting');
+    if (newest === undefined) throw new Error('nothing waits');
+    await store.sinks.settle([{ id: newest.id, outcome: 'dead', error: 'no' }]);
+    startSink({ subscriptions: ['alps'] });
+    await isDone();
+    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: time.nowUs() });
+    await isDone();
+    expect(new Set(hook.positions())).toEqual(new Set([1]));
+  });
+
+  it('is a dead letter, not dropped, when its body cannot be read', async () => {
+    const { startSink, items, breakBodies, isDone } = await openWaiting();
+    breakBodies((position) => position === 1);
+    startSink({ filter, attemptsMax: 2 });
+    await isDone();
+    expect(await items('dead')).toMatchObject([{ position: 1 }]);
   });
 });
 
 describe('a replay', () => {
   it('delivers a part of the log again, marked, by its own filter and the sink’s', async () => {
-    const hook = await startHook();
-    const { accept, start, isDone, store, context } = await openSinkContext();
-    for (const name of ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5']) {
+    const { accept, startSink, isDone, replay, store, time, hook } = await openHookContext();
+    const receivedAtUs: number[] = [];
+    for (const name of ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5', 'S2A_6', 'S2A_7']) {
+      receivedAtUs.push(time.nowUs());
       await accept({ value: record(name) });
+      time.advance(1_000);
     }
-    start(definition(webhook(hook.url), { filter: "startswith(Name,'S2')" }));
-    await expect.poll(() => isDone()).toBe(true);
-    expect(hook.positions().toSorted()).toEqual([1, 2, 4, 5]);
+    startSink({ filter });
+    await isDone();
+    expect(hook.positions().toSorted()).toEqual([1, 2, 4, 5, 6, 7]);
     const before = new Map(hook.received.map(({ data }) => [data.position, data.id]));
-    const replay = {
-      sink: 'sink',
-      filter: "contains(Name,'A_')",
-      sinceUs: null,
-      untilUs: null,
-      afterPosition: 1,
-      lastPosition: 5,
-      requestedAtUs: context.nowUs(),
-    };
-    const { id } = await store.sinks.addReplay(replay);
-    await expect.poll(() => store.sinks.replays({ all: false })).toEqual([]);
-    await expect.poll(() => isDone()).toBe(true);
-    const again = hook.received.slice(4).map(({ data }) => data);
+    const [, sinceUs = null, , , , untilUs = null] = receivedAtUs;
+    const { id } = await replay({ filter: "contains(Name,'A_')", sinceUs, untilUs });
+    await time.runUntil(async () => (await store.sinks.replays({ all: false })).length === 0);
+    await isDone();
+    const again = hook.received.slice(6).map(({ data }) => data);
     expect(again.map(({ position }) => position).toSorted()).toEqual([2, 5]);
     for (const data of again) {
       const notificationId = before.get(data.position);
@@ -171,47 +225,20 @@ describe('a replay', () => {
   });
 
   it('that is not acknowledged leaves half of the queue to new notifications', async () => {
-    const time = createVirtualTime();
-    const hook = await startHook({
-      answer: (_hooked, response) => void response.writeHead(500).end(),
-    });
-    const { start, store } = await openSinkContext(time);
+    const { acceptMany, accept, startSink, replay, store, time, waiting, pass } =
+      await openHookContext(answering(500));
     const all = sinkWaitingMax / 2 + 100;
-    for (let first = 1; first <= all; first += 50) {
-      const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
-      await store.accept(delivery(made));
-    }
+    await acceptMany(all);
     // The sink has already read the whole log.
     await store.sinks.enqueue({
       ...{ sink: 'sink', replayId: null, after: 0, upTo: all, items: [], atUs: time.nowUs() },
     });
-    const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: all };
-    const asked = { sink: 'sink', filter: '', requestedAtUs: time.nowUs() };
-    await store.sinks.addReplay({ ...asked, ...bounds });
-    start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
-    const waiting = async () => (await store.sinks.counts())[0]?.waiting;
+    await replay();
+    startSink();
     await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2);
-    await poll(time);
+    await pass();
     expect(await waiting()).toBe(sinkWaitingMax / 2);
-    await store.accept(delivery(notification(all + 1)));
-    await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2 + 1);
-  });
-
-  it('with an invalid filter is skipped, and logged once', async () => {
-    const time = createVirtualTime();
-    const hook = await startHook();
-    const { accept, start, isDone, store, lines } = await openSinkContext(time);
     await accept();
-    const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 1 };
-    const asked = { sink: 'sink', requestedAtUs: time.nowUs(), ...bounds };
-    await store.sinks.addReplay({ ...asked, filter: 'nonsense' });
-    await store.sinks.addReplay({ ...asked, filter: '' });
-    start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
-    await time.runUntil(() => hook.received.length === 2);
-    await time.runUntil(() => isDone(), { stepMs: 1_000 });
-    expect(hook.received.map(({ data }) => data.replay).toSorted()).toEqual([false, true]);
-    expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { message: 'invalid filter of a replay' },
-    ]);
+    await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2 + 1);
   });
 });

@@ -2,18 +2,10 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
-import { pause } from '../../../src/core/cli/io.ts';
-import { createRunProgram } from '../../../src/core/host/run-program.ts';
-import { loadEachSink } from '../../../src/features/sinks/definitions.ts';
-import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
-import { type FakeIoOptions, nowUs, silentLog, type Words } from '../../helpers/fake-io.ts';
+import { type FakeIoOptions, nowUs, type Words } from '../../helpers/fake-io.ts';
 import { createContext, delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
-import { settings } from '../../helpers/settings.ts';
-import { openStore } from '../../helpers/store.ts';
+
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { messageUrls } from './sink-definition.ts';
 
 /** Creates a context; `sinks` is the source text of the `sinks` object in the file. */
 export function createSinkCommandContext(sinks: string) {
@@ -38,35 +30,8 @@ export function createSinkCommandContext(sinks: string) {
           ),
         ),
       ),
-    /** Delivers as a receiver does, until the condition is true. */
-    serveUntil: async (isDone: (sinks: Store['sinks']) => Promise<boolean>) => {
-      const store = await openStore({ dataDir: context.dataDir, nowUs: () => nowUs });
-      const running = startSinks(
-        {
-          sinks: store.sinks,
-          log: store,
-          nowUs: () => Date.now() * 1000,
-          random: () => 0.5,
-          pause,
-          logger: silentLog,
-          fetch,
-          run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
-          urls: messageUrls,
-        },
-        (await loadEachSink({ workingDir, settings })).definitions,
-      );
-      const end = async () => {
-        await running.stop();
-        await store.close();
-      };
-      onTestFinished(end);
-      while (!(await isDone(store.sinks))) await delay(20);
-      await end();
-    },
   };
 }
-
-type Store = Awaited<ReturnType<typeof openStore>>;
 
 const two = `{ bus: { webhook: 'https://bus.example.org/hook' }, act: { command: ['act'] } }`;
 export const refusal =

@@ -3,19 +3,20 @@ import { type CloudEvent, HTTP, MQTT } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkDocument } from '../../../src/features/sinks/document.ts';
-import { openTarget } from '../../../src/features/sinks/registry.ts';
+import { openTarget, type SinkTarget } from '../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../src/features/sinks/target.ts';
 import { startHook } from './hook-server.ts';
 import { mqttTarget } from './mqtt-target.ts';
 import { hasNats, startNats } from './nats-server.ts';
 import { startBroker } from './simulated-broker.ts';
-import { openSinkContext } from './sink-context.ts';
-import { definition, messageUrls } from './sink-definition.ts';
+import { messageUrls, natsTarget, webhookTarget } from './sink-definition.ts';
+import { sinkDocument } from './sink-items.ts';
 
 const format = 'cloudevents' as const;
 
 /** Checks the attributes against the document that the event contains. */
-function expectEvent(event: CloudEvent<unknown>, type: string): void {
+function expectEvent(received: ReturnType<typeof HTTP.toEvent>, type: string): void {
+  const event = received as CloudEvent<unknown>;
   const data = event.data as SinkDocument;
   expect(event.validate()).toBe(true);
   expect(event).toMatchObject({
@@ -37,29 +38,24 @@ describe('a CloudEvent', () => {
   it('is the signed body of a webhook', async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const hook = await startHook();
-    const { accept, start } = await openSinkContext();
-    await accept({ SubscriptionEvent: 'modified' });
-    start(definition({ kind: 'webhook', url: hook.url, secret, ca: null, format }));
-    await expect.poll(() => hook.received.length).toBe(1);
+    const notificationDate = '2026-11-20T06:00:00.123000Z';
+    await send(webhookTarget(hook.url, { secret, format }), [
+      { event: 'modified', notificationDate },
+    ]);
     const { headers = {}, body = '' } = hook.received[0] ?? {};
     expect(headers['content-type']).toBe('application/cloudevents+json');
     new Webhook(secret).verify(body, headers as Record<string, string>);
-    const event = HTTP.toEvent({ headers, body }) as CloudEvent<unknown>;
-    expectEvent(event, 'internal.earshot.product.modified');
+    expectEvent(HTTP.toEvent({ headers, body }), 'internal.earshot.product.modified');
   });
 
   it.skipIf(!hasNats)('is a message in a stream (needs nats-server)', async () => {
     const server = await startNats();
     await server.addStream(['earshot.products']);
-    const { accept, start, isDone } = await openSinkContext();
-    await accept({ NotificationDate: '' });
-    const login = { subject: 'earshot.products', credentials: { kind: 'none' }, ca: null } as const;
-    start(definition({ kind: 'nats', servers: [server.server], ...login, format }));
-    await expect.poll(() => isDone()).toBe(true);
+    await send(natsTarget(server.server, { format }), [{}]);
     const [{ contentType = '', data } = {}] = await server.messages();
     expect(contentType).toBe('application/cloudevents+json');
     const message = { headers: { 'content-type': contentType }, body: data };
-    expectEvent(HTTP.toEvent(message) as CloudEvent<unknown>, 'internal.earshot.product.created');
+    expectEvent(HTTP.toEvent(message), 'internal.earshot.product.created');
   });
 
   it('is the payload of an MQTT message, with its content type', async () => {
@@ -70,8 +66,7 @@ describe('a CloudEvent', () => {
     const message = { PUBLISH: { 'Content Type': contentType }, body, payload: body };
     const whole = { ...message, headers: {}, 'User Properties': {} };
     expect(MQTT.isEvent(whole)).toBe(true);
-    const event = MQTT.toEvent(whole);
-    expectEvent(event as CloudEvent<unknown>, 'internal.earshot.product.created');
+    expectEvent(MQTT.toEvent(whole), 'internal.earshot.product.created');
   });
 
   it('has a constant source without a public URL', async () => {
@@ -91,10 +86,7 @@ const square = [
 ];
 const id = '8f1c53a6-5d0e-4e55-9f3a-2c1f3d7a9b10';
 const sample: SinkDocument = {
-  ...{ id: 'n_1_a', notificationId: 'n_1_a', replay: false, sink: 'bus', position: 1 },
-  ...{ subscription: 'alps', event: 'created', productId: id, productName: 'S2A_X.SAFE' },
-  ...{ subscriptionId: null, ackId: null, notificationDate: null },
-  ...{ receivedAt: '2026-11-20T06:00:00.000000Z', source: 'push' },
+  ...{ ...sinkDocument, productId: id },
   value: {
     Name: 'S2A_X.SAFE',
     ContentDate: { Start: '2026-05-02T10:30:21.024Z', End: '2026-05-02T10:30:25.5Z' },
@@ -106,6 +98,23 @@ const sample: SinkDocument = {
   },
 };
 
+/** Delivers documents to a target. */
+async function send(
+  target: SinkTarget,
+  items: readonly Partial<SinkDocument>[],
+  urls = messageUrls,
+): Promise<void> {
+  // The signature of a webhook is only valid for some minutes.
+  const nowUs = () => (target.kind === 'webhook' ? Date.now() * 1_000 : 1_795_000_000_000_000);
+  const context = { nowUs, urls, fetch } as OpenContext;
+  const { deliver, close } = openTarget({ name: 'bus', timeoutMs: 5_000, target }, context);
+  onTestFinished(close);
+  for (const item of items) {
+    const answer = await deliver({ ...sample, ...item }, AbortSignal.timeout(5_000));
+    expect(answer).toEqual({ kind: 'acknowledged' });
+  }
+}
+
 /** Publishes documents to a simulated broker; returns the packets. */
 async function published(
   items: readonly Partial<SinkDocument>[],
@@ -113,12 +122,7 @@ async function published(
   urls = messageUrls,
 ) {
   const broker = await startBroker();
-  const context = { nowUs: () => 1_795_000_000_000_000, urls } as OpenContext;
-  const target = mqttTarget(broker.url, fields);
-  const { deliver, close } = openTarget({ name: 'bus', timeoutMs: 1_000, target }, context);
-  onTestFinished(close);
-  for (const item of items) await deliver({ ...sample, ...item }, new AbortController().signal);
-  expect(broker.published.length).toBe(items.length);
+  await send(mqttTarget(broker.url, fields), items, urls);
   return broker.published;
 }
 
@@ -191,37 +195,24 @@ describe('a WIS2 Notification Message', () => {
       20 + Math.cos((i / 250) * Math.PI),
       20 + Math.sin((i / 250) * Math.PI),
     ]);
-    const crossing = [
-      [179, 0],
-      [-179, 0],
-      [-179, 1],
-      [179, 1],
-      [179, 0],
+    const multi = polygon(square).replace('POLYGON ((', 'MULTIPOLYGON (((').replace('))', ')))');
+    const footprints: [text: string, expected: string | null][] = [
+      ["geography'SRID=4326;POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))'", null],
+      [polygon(circle), null],
+      ["geography'SRID=4326;MULTIPOINT ((1 2), (3 4))'", null],
+      ['LINESTRING (1 2, 3 4)', null],
+      ['nonsense', null],
+      ["geography'SRID=4326;POLYGON ((1 1, 2 2, 1 1))'", null],
+      ["geography'SRID=4326;POINT (1 2)'", 'Point'],
+      [multi, 'Polygon'],
     ];
     const made = await messages([
       { value: null },
-      record({ Footprint: polygon(crossing) }),
-      record({ Footprint: polygon(circle) }),
-      record({ Footprint: "geography'SRID=4326;MULTIPOINT ((1 2), (3 4))'" }),
-      record({ Footprint: 'LINESTRING (1 2, 3 4)' }),
-      record({ Footprint: 'nonsense' }),
-      record({
-        Footprint: polygon([
-          [1, 1],
-          [2, 2],
-          [1, 1],
-        ]),
-      }),
       record({ Footprint: polygon([]), GeoFootprint: { type: 'MultiPolygon', coordinates: [[]] } }),
-      record({ Footprint: "geography'SRID=4326;POINT (1 2)'" }),
-      record({
-        Footprint: polygon(square).replace('POLYGON ((', 'MULTIPOLYGON (((').replace('))', ')))'),
-      }),
+      ...footprints.map(([Footprint]) => record({ Footprint })),
     ]);
-    expect(made.map(({ geometry }) => geometry?.type ?? null)).toEqual([
-      ...Array(8).fill(null),
-      ...['Point', 'Polygon'],
-    ]);
+    const expected = [null, null, ...footprints.map(([, type]) => type)];
+    expect(made.map(({ geometry }) => geometry?.type ?? null)).toEqual(expected);
     expect(made[0].properties).toMatchObject({ datetime: null });
   });
 

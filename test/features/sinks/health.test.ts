@@ -57,17 +57,6 @@ describe('a sink', () => {
     expect(health.untilUs()).toBe(0);
   });
 
-  it('is not paused for longer when the clock is set back', () => {
-    const { clock, health, answer } = open();
-    answer(1, { kind: 'misconfigured', reason: 'no such stream' });
-    expect(health.untilUs()).toBeGreaterThan(clock.us);
-    clock.us -= 600 * secondUs;
-    expect(health.untilUs()).toBeLessThan(clock.us);
-    expect(health.isDown()).toBe(true);
-    answer(2, { ...broken, retryAfterMs: 5_000 });
-    expect(health.untilUs() - clock.us).toBe(5 * secondUs);
-  });
-
   it('is not down because one item fails repeatedly', () => {
     const { health, answer } = open();
     for (let i = 0; i < 30; i += 1) answer(1, broken);
@@ -102,73 +91,6 @@ describe('a sink', () => {
     answer(2, { ...broken, retryAfterMs: 86_400_000 });
     expect(health.untilUs() - clock.us).toBe(3_600 * secondUs);
     expect(health.isDown()).toBe(false);
-  });
-});
-
-describe('an item', () => {
-  it('that is refused waits longer each time, and is a dead letter after its last attempt', () => {
-    const { clock, answer } = open(5);
-    const waits = [0, 1, 2, 3].map((attempts) => {
-      const settlement = answer(1, refused, attempts);
-      expect(settlement).toMatchObject({ outcome: 'postponed', counts: true });
-      return 'nextAttemptAtUs' in settlement
-        ? (settlement.nextAttemptAtUs - clock.us) / secondUs
-        : null;
-    });
-    expect(waits).toEqual([5, 20, 80, 320]);
-    expect(answer(1, refused, 4)).toEqual({ id: 1, outcome: 'dead', error: 'it said no' });
-  });
-
-  it('that fails twenty times while others are acknowledged is then treated as refused', () => {
-    const { answer } = open(1);
-    const outcomes = Array.from({ length: 21 }, () => {
-      answer(2, acknowledged);
-      return answer(1, broken).outcome;
-    });
-    expect(outcomes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'postponed'));
-    expect(outcomes[20]).toBe('dead');
-  });
-
-  it('that has failed that often does not count while the sink is down', () => {
-    const { health, answer } = open(9);
-    for (let i = 0; i < 20; i += 1) {
-      answer(2, acknowledged);
-      answer(1, broken);
-    }
-    answer(2, acknowledged);
-    expect(answer(1, broken)).toMatchObject({ counts: true });
-    for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
-    expect(health.isDown()).toBe(true);
-    for (let i = 0; i < 30; i += 1) {
-      expect(answer(1, broken)).toMatchObject({ outcome: 'postponed', counts: false });
-    }
-  });
-
-  it('that fails while the sink is down waits longer each time, too', () => {
-    const { clock, health, answer } = open();
-    for (let i = 0; i < 6; i += 1) answer(1, broken);
-    for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
-    expect(health.isDown()).toBe(true);
-    clock.us = health.untilUs();
-    expect(answer(1, broken)).toMatchObject({ nextAttemptAtUs: clock.us + 128 * secondUs });
-    expect(health.untilUs()).toBe(clock.us + 2 * secondUs);
-  });
-
-  it("with an unreadable body is a dead letter after its attempts, and does not affect the sink's health", () => {
-    const { health, answer } = open(3);
-    const unreadable: AttemptAnswer = { kind: 'failed', reason: 'its body is gone' };
-    for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
-    expect(answer(1, unreadable, 1)).toMatchObject({ outcome: 'postponed', counts: true });
-    expect(answer(1, unreadable, 2)).toMatchObject({ outcome: 'dead', error: 'its body is gone' });
-    expect(health.isDown()).toBe(true);
-  });
-
-  it('that fails while nothing else is acknowledged never counts', () => {
-    const { answer } = open(1);
-    answer(2, acknowledged);
-    for (let i = 0; i < 100; i += 1) {
-      expect(answer(1, broken)).toMatchObject({ outcome: 'postponed', counts: false });
-    }
   });
 });
 

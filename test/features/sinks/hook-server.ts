@@ -6,20 +6,26 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { SinkDocument } from '../../../src/features/sinks/document.ts';
 
-export interface Hooked {
+interface Hooked {
   headers: IncomingHttpHeaders;
   body: string;
   data: SinkDocument;
 }
 
 /** Answers a request, or lets it `hang`. Without either, the answer is 204. */
-type Answer = (hooked: Hooked, response: ServerResponse) => unknown;
+export type HookAnswer = (hooked: Hooked, response: ServerResponse) => unknown;
+
+/** Answers every request with this status. */
+export const answering =
+  (status: number, headers: Record<string, string> = {}): HookAnswer =>
+  (_hooked, response) =>
+    void response.writeHead(status, headers).end();
 
 export async function startHook(
-  options: { answer?: Answer; tls?: { key: string; cert: string } } = {},
+  options: { answer?: HookAnswer; tls?: { key: string; cert: string } } = {},
 ) {
   const received: Hooked[] = [];
-  let answer: Answer = options.answer ?? (() => undefined);
+  let answer: HookAnswer = options.answer ?? (() => undefined);
   const { tls } = options;
   const server = tls === undefined ? createServer() : createTlsServer(tls);
   server.on('request', async (request, response: ServerResponse) => {
@@ -42,7 +48,7 @@ export async function startHook(
     url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${port}/hook`,
     received,
     positions: () => received.map(({ data }) => data.position),
-    change: (next: Answer) => {
+    change: (next: HookAnswer) => {
       answer = next;
     },
   };

@@ -7,14 +7,8 @@ import { answerOnce, measureDelay, startHostileServer } from '../../helpers/host
 import { blockingAnswers, hostileAnswers } from '../../helpers/postgres-bytes.ts';
 import { mqttTarget } from './mqtt-target.ts';
 import { postgresTarget } from './postgres-database.ts';
-import { definition, messageUrls } from './sink-definition.ts';
-
-const item = {
-  ...{ id: 'n_1_a', notificationId: 'n_1_a', replay: false, sink: 'hook', position: 1 },
-  ...{ subscription: null, event: 'created', productId: 'p-1', productName: 'S2A_X.SAFE' },
-  ...{ subscriptionId: null, ackId: null, notificationDate: null },
-  ...{ receivedAt: '2026-11-20T06:00:00.000000Z', source: 'push' as const, value: null },
-};
+import { definition, messageUrls, natsTarget } from './sink-definition.ts';
+import { sinkDocument } from './sink-items.ts';
 
 /** Delivers an item, delivers a test item, and runs the doctor's check. Returns the reasons of their failures. */
 async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<string[]> {
@@ -23,8 +17,8 @@ async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<stri
   onTestFinished(() => opened.close());
   const deps = { findProgram: () => null, subscriptions: [], signal };
   const [answer, tested, found] = await Promise.all([
-    opened.deliver(item, signal),
-    opened.deliver({ ...item, test: true }, signal),
+    opened.deliver(sinkDocument, signal),
+    opened.deliver({ ...sinkDocument, test: true }, signal),
     checkSinks([definition(target)], deps),
   ]);
   return [answer, tested]
@@ -61,24 +55,25 @@ async function expectFailures(
 const never = new AbortController().signal;
 
 describe('answers of', () => {
-  it('a PostgreSQL server make deliveries, tests and checks fail, not the process', async () => {
-    const cases = hostileAnswers.map(async ([name, bytes, reason]) => {
-      const port = await startHostileServer(answerOnce(bytes));
-      const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
-      return [name, target, reason] as [string, SinkTarget, string];
-    });
-    await expectFailures(await Promise.all(cases));
-  }, 120_000);
-
-  it('a PostgreSQL server that block the client library, too', async () => {
-    passSeconds();
-    const cases = blockingAnswers.map(async ([name, bytes]) => {
-      const port = await startHostileServer(answerOnce(bytes));
-      const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
-      return [name, target, 'blocked the client library'] as [string, SinkTarget, string];
-    });
-    await expectFailures(await Promise.all(cases));
-  }, 120_000);
+  it.each([
+    ['make deliveries, tests and checks fail, not the process', hostileAnswers],
+    [
+      'that block the client library, too',
+      blockingAnswers.map(([name, bytes]) => [name, bytes, 'blocked the client library'] as const),
+    ],
+  ])(
+    'a PostgreSQL server %s',
+    async (_what, answers) => {
+      if (answers !== hostileAnswers) passSeconds();
+      const cases = answers.map(async ([name, bytes, reason]) => {
+        const port = await startHostileServer(answerOnce(bytes));
+        const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
+        return [name, target, reason] as [string, SinkTarget, string];
+      });
+      await expectFailures(await Promise.all(cases));
+    },
+    120_000,
+  );
 
   it('an MQTT broker, too', async () => {
     const answers: [string, Parameters<typeof answerOnce>[0], string][] = [
@@ -96,24 +91,21 @@ describe('answers of', () => {
   }, 120_000);
 
   it('a NATS server, too', async () => {
-    const answers: [string, string, boolean, string][] = [
-      ['information without end', 'INFO {', true, ''],
-      ['a message of 2 GB', 'INFO {}\r\nMSG a 1 2000000000\r\n', true, ''],
-      ['a message without a size', 'INFO {}\r\nMSG a\r\n', false, ''],
-      ['information that is not JSON', 'INFO {x\r\n', false, ''],
-      ['an answer of a web server', 'HTTP/1.1 400 Bad Request\r\n\r\n', false, ''],
+    const answers: [string, string, boolean][] = [
+      ['information without end', 'INFO {', true],
+      ['a message of 2 GB', 'INFO {}\r\nMSG a 1 2000000000\r\n', true],
+      ['a message without a size', 'INFO {}\r\nMSG a\r\n', false],
+      ['information that is not JSON', 'INFO {x\r\n', false],
+      ['an answer of a web server', 'HTTP/1.1 400 Bad Request\r\n\r\n', false],
     ];
-    const cases = answers.map(async ([name, text, isFlood, reason]) => {
+    const cases = answers.map(async ([name, text, isFlood]) => {
       const bytes = Buffer.from(text);
       const port = await startHostileServer(
         answerOnce(isFlood ? { flood: bytes } : bytes),
         isFlood ? '' : text,
       );
-      const target: SinkTarget = {
-        ...{ kind: 'nats', servers: [`nats://127.0.0.1:${port}`], subject: 'earshot' },
-        ...{ credentials: { kind: 'none' }, ca: null },
-      };
-      return [name, target, reason] as [string, SinkTarget, string];
+      const target = natsTarget(`nats://127.0.0.1:${port}`);
+      return [name, target, ''] as [string, SinkTarget, string];
     });
     await expectFailures(await Promise.all(cases));
   }, 120_000);

@@ -9,7 +9,6 @@ import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
-import { registration } from '../alerts/watch-context.ts';
 import { messageUrls } from './sink-definition.ts';
 
 const file = (sinks: string, subscriptions = '{}') =>
@@ -44,29 +43,18 @@ async function serve(
 
 describe('the sinks of a receiver', () => {
   it('are reported to the watchdog, also when there are none', async () => {
-    const none = await serve(null);
-    expect(none.deliveryState()).toEqual({
-      names: [],
-      kinds: new Map(),
-      faults: new Map(),
-      fault: null,
-    });
-    const { deliveryState, lines } = await serve(file("{ act: { command: ['true'] } }"));
-    expect(deliveryState()).toEqual({
-      names: ['act'],
-      kinds: new Map([['act', 'command']]),
-      faults: new Map(),
-      fault: null,
-    });
-    await expect.poll(lines).toMatchObject([{ level: 'info' }]);
+    const { deliveryState: none } = await serve(null);
+    const fine = { kinds: new Map(), faults: new Map(), fault: null };
+    expect(none()).toEqual({ ...fine, names: [] });
+    const { deliveryState } = await serve(file("{ act: { command: ['true'] } }"));
+    const kinds = new Map([['act', 'command']]);
+    expect(deliveryState()).toEqual({ ...fine, names: ['act'], kinds });
   });
 
   it('are an unknown list and a fault with its reason when the file is invalid', async () => {
     const { deliveryState } = await serve(file('{ act: {} }'));
-    const { names, fault } = deliveryState();
-    expect(names).toBeNull();
-    expect(fault).toContain('earshot.config.ts');
-    expect(fault).toContain('act');
+    const fault = expect.stringMatching(/earshot\.config\.ts[\s\S]*act/);
+    expect(deliveryState()).toMatchObject({ names: null, fault });
   });
 
   it('start except for the faulty ones, whose reasons are logged and reported to the watchdog', async () => {
@@ -111,53 +99,16 @@ describe('the sinks of a receiver', () => {
     expect(counts.find(({ sink }) => sink === 'hook')).toMatchObject({ waiting: 1, dead: 0 });
   });
 
-  it('are reported one by one when all are faulty', async () => {
-    const { deliveryState } = await serve(file("{ odd: { command: ['true'], filter: 'x' } }"));
-    const { names, faults, fault } = deliveryState();
-    expect({ names, fault }).toEqual({ names: ['odd'], fault: null });
-    expect(faults?.get('odd')).toContain('sinks.odd.filter');
-  });
-
-  it('cause a warning with a suggestion when they name an unknown subscription', async () => {
-    const { lines, deliveryState } = await serve(
-      file(
-        "{ act: { command: ['true'], subscriptions: ['alps', 'nlie', 'oder'] } }",
-        '{ alps: {}, nile: {} }',
-      ),
-      async (_dataDir, { administration }) => {
-        await administration.commit({ save: registration({ name: 'oder' }) });
-        await administration.commit({ removeRegistration: 'oder' });
-      },
-    );
-    const warnings = lines().filter(({ level }) => level === 'warn');
-    expect(warnings.map(({ fields }) => fields.reason)).toEqual([
-      'sinks.act.subscriptions: unknown subscription nlie. Did you mean nile? Known subscriptions: alps, nile, oder.',
-    ]);
-    expect(deliveryState()).toMatchObject({ names: ['act'], fault: null });
-  });
-
   const act = "{ act: { command: ['true'], from: 'start' } }";
 
-  it('are a fault with its reason when the lock file cannot be used', async () => {
-    const { deliveryState } = await serve(file(act), (dataDir) =>
-      mkdirSync(join(dataDir, 'sinks.lock')),
-    );
-    await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
-    expect(deliveryState().names).toEqual(['act']);
-  });
-
-  it('have no fault after a change to none, and start with a later change', async () => {
+  it('have a fault when the lock file cannot be used, none after a change to none, and start with a later change', async () => {
     const { deliveryState, change, store, dataDir } = await serve(file(act), (dataDir) =>
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
     await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
-    await change(file('{}'));
-    expect(deliveryState()).toEqual({
-      names: [],
-      kinds: new Map(),
-      faults: new Map(),
-      fault: null,
-    });
+    expect(deliveryState().names).toEqual(['act']);
+    await change('export default { sinks: {} };\n');
+    expect(deliveryState()).toMatchObject({ names: [], fault: null });
     rmdirSync(join(dataDir, 'sinks.lock'));
     await change(file(act));
     await store.accept(delivery(notification(1)));

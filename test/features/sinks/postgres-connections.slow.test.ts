@@ -1,6 +1,5 @@
 /** Connections of PostgreSQL sinks: faults, timeouts, TLS, the doctor's check, and test deliveries. */
 import { chownSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { attemptOnce, testDocument } from '../../../src/features/sinks/delivery.ts';
@@ -8,6 +7,7 @@ import { checkSinks, openTarget } from '../../../src/features/sinks/registry.ts'
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { freePort } from '../../helpers/free-ports.ts';
+import { startSilentServer } from '../../helpers/silent-server.ts';
 import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
 import {
   createSpatialDatabase,
@@ -35,12 +35,7 @@ async function openAttempts() {
   if (row === undefined) throw new Error('The log is empty.');
   const body = await context.store.body(1);
   const attempt = async (settings: PostgresTarget, { timeoutMs = 10_000, isTest = true } = {}) => {
-    const target = openTarget(
-      { target: settings, name: 'gis', timeoutMs },
-      {
-        ...context.context,
-      },
-    );
+    const target = openTarget({ target: settings, name: 'gis', timeoutMs }, context.context);
     onTestFinished(() => target.close());
     const { test: _, ...document } = testDocument(row, body, 'gis', 'x');
     const sent = isTest ? { ...document, test: true as const } : document;
@@ -63,72 +58,49 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
       /^PostgreSQL at 127\.0\.0\.1:\d+, version 1\d.* with PostGIS, accepts the login\. Tables: earshot_products \(will be created\), earshot_products_removed \(will be created\), events \(will be created\)\.$/,
     );
     expect(await query(url, "SELECT FROM pg_tables WHERE schemaname = 'public'")).toHaveLength(1);
-    expect(await check(postgresTarget(url, { create: false }))).toMatchObject({
-      level: 'critical',
-      text: expect.stringContaining(
-        ' cannot be written: the table earshot_products does not exist, and create is false.',
-      ),
-      nextStep: expect.stringContaining('docs/sinks.md'),
-    });
     const plain = await createDatabase(server());
     await query(plain, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
     await query(plain, 'CREATE ROLE reader LOGIN');
     await query(plain, 'CREATE TABLE mine (product_id text PRIMARY KEY)');
     const limited = plain.replace('postgres@', 'reader@');
-    expect((await check(postgresTarget(limited)))?.text).toContain(
-      'cannot be written: the user has no permission to create the table earshot_products.',
-    );
-    const mine = {
-      products: 'mine',
-      columns: { product_id: 'product_id' },
-      deleted: 'remove',
-    } as const;
-    expect((await check(postgresTarget(limited, mine)))?.text).toContain(
-      'the user lacks SELECT on the table mine; the user lacks INSERT on the table mine',
-    );
-    const url2 = plain.replace('127.0.0.1', '0.0.0.0');
-    expect(await check(postgresTarget(`${url2}?sslmode=disable`))).toMatchObject({
-      level: 'warning',
-      text: expect.stringContaining('without PostGIS'),
-      nextStep: expect.stringContaining('sslmode'),
-    });
+    const columns = { product_id: 'product_id' } as const;
+    const mine = { products: 'mine', columns, deleted: 'remove' } as const;
+    for (const [target, text, nextStep, level = 'critical'] of [
+      [postgresTarget(url, { create: false }), 'earshot_products does not exist', 'docs/sinks.md'],
+      [postgresTarget(limited), 'no permission to create the table earshot_products', ''],
+      [postgresTarget(limited, mine), 'SELECT on the table mine; the user lacks INSERT on the', ''],
+      [
+        postgresTarget(`${plain.replace('127.0.0.1', '0.0.0.0')}?sslmode=disable`),
+        ...['without PostGIS', 'sslmode', 'warning'],
+      ],
+    ] as [PostgresTarget, string, string, string?][]) {
+      expect(await check(target)).toMatchObject({
+        ...{ level, text: expect.stringContaining(text) },
+        nextStep: expect.stringContaining(nextStep),
+      });
+    }
   });
 
   it('fails with the reason, and the class of the failure', async () => {
     const url = await createDatabase(server());
     const { attempt } = await openAttempts();
     const closed = `postgres://postgres@127.0.0.1:${await freePort()}/x`;
-    const cases: [string, object][] = [
-      [closed, { kind: 'unavailable', reason: 'the connection was refused (ECONNREFUSED)' }],
-      [
-        url.replace(/\/\w+$/, '/none'),
-        {
-          kind: 'misconfigured',
-          reason: expect.stringContaining('3D000: database "none" does not'),
-        },
-      ],
-      [
-        url.replace('postgres@', 'nobody:hunter2@'),
-        { kind: 'misconfigured', reason: expect.stringContaining('28000: role "nobody" does not') },
-      ],
-      [
-        `${url}?sslmode=verify-full`,
-        { kind: 'unavailable', reason: 'The server does not support SSL connections' },
-      ],
-    ];
-    for (const [bad, expected] of cases) {
-      expect(await attempt(postgresTarget(bad)), bad).toMatchObject(expected);
+    for (const [bad, kind, reason] of [
+      [closed, 'unavailable', 'the connection was refused (ECONNREFUSED)'],
+      [url.replace(/\/\w+$/, '/none'), 'misconfigured', '3D000: database "none" does not'],
+      [url.replace('postgres@', 'nobody:hunter2@'), 'misconfigured', '28000: role "nobody" does'],
+      [`${url}?sslmode=verify-full`, 'unavailable', 'The server does not support SSL connections'],
+    ] as const) {
+      const answer = await attempt(postgresTarget(bad));
+      expect(answer).toMatchObject({ kind, reason: expect.stringContaining(reason) });
       const found = await check(postgresTarget(bad));
-      expect(found).toMatchObject({
-        level: 'critical',
-        nextStep: expect.stringContaining('queued'),
-      });
+      const nextStep = expect.stringContaining('queued');
+      expect(found).toMatchObject({ level: 'critical', nextStep });
       expect(JSON.stringify(found)).not.toContain('hunter2');
     }
     // A later server is used if the first one does not answer.
-    expect(await attempt(postgresTarget(url, { urls: [closed, url] }))).toEqual({
-      kind: 'acknowledged',
-    });
+    const answer = await attempt(postgresTarget(url, { urls: [closed, url] }));
+    expect(answer).toEqual({ kind: 'acknowledged' });
   });
 
   it('tests a delivery without a trace', async () => {
@@ -143,17 +115,10 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
   });
 
   it('that hangs or waits for a lock ends at the timeout, and the next delivery succeeds', async () => {
-    const sockets = new Set<Socket>();
-    const silent = createServer((socket) => void sockets.add(socket));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-      silent.close();
-    });
+    const silent = await startSilentServer();
     const { attempt } = await openAttempts();
-    const { port } = silent.address() as { port: number };
     const inTime = { kind: 'unavailable', reason: 'it did not answer in time' };
-    const hanging = postgresTarget(`postgres://postgres@127.0.0.1:${port}/x`);
+    const hanging = postgresTarget(`postgres://postgres@127.0.0.1:${silent.port}/x`);
     expect(await attempt(hanging, { timeoutMs: 100, isTest: false })).toMatchObject(inTime);
 
     const url = await createSpatialDatabase(server());

@@ -200,26 +200,13 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     expect(third).toMatchObject({ size_bytes: '1', event: 'modified', state_at: new Date(at(1)) });
   });
 
-  it('counts a deletion as newer than a record of the same date', async () => {
+  it('counts a deletion as newer than a record of the same date, whatever the case of the id', async () => {
     const url = await createSpatialDatabase(server());
     const { deliver } = await openContext(url);
-    await deliver(alive(id(1), 3), gone(id(1), 3), gone(id(2), 3), alive(id(2), 3));
+    const upper = { ...gone(id(2), 3), ProductId: id(2).toUpperCase() };
+    await deliver(alive(id(1), 3), gone(id(1), 3), upper, alive(id(2), 3));
     const deleted = { deleted_at: new Date(at(3)), event: 'deleted', deletion_cause: 'x' };
     expect(await rowsOf(url)).toMatchObject([deleted, deleted]);
-  });
-
-  it('removes a deleted product, and adds it again only for a newer notification', async () => {
-    const url = await createSpatialDatabase(server());
-    const { deliver } = await openContext(url, { deleted: 'remove' });
-    await deliver(alive(id(1), 3), gone(id(1), 5));
-    expect(await rowsOf(url)).toEqual([]);
-    await deliver(alive(id(1), 4), alive(id(1), 5));
-    expect(await rowsOf(url)).toEqual([]);
-    const late = { ...gone(id(2), 5), ProductId: id(2).toUpperCase() };
-    await deliver(late, alive(id(2), 4), alive(id(1), 6), gone(id(1), 2));
-    expect(await rowsOf(url)).toMatchObject([{ product_id: id(1), size_bytes: '6' }]);
-    const removed = await rowsOf(url, 'earshot_products_removed');
-    expect(removed).toMatchObject([{ product_id: id(2), state_at: new Date(at(5)) }]);
   });
 
   it('stores each notification once, also in a replay', async () => {
@@ -349,63 +336,48 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     expect(await rowsOf(url)).toMatchObject([{ product_id: id(9) }]);
   });
 
-  it('reports a violated constraint of the table of notifications', async () => {
-    const url = await createSpatialDatabase(server());
-    const { deliver, accept, items } = await openContext(url, { notifications: 'events' });
-    await deliver(alive(id(1), 1));
-    await query(url, 'CREATE UNIQUE INDEX ON events (product_id)');
-    await accept(alive(id(1), 2));
-    const error = async () => (await items('dead'))[0]?.error;
-    await expect.poll(error).toMatch(/^the database answered 23505: duplicate key/);
-  });
-
-  it('waits while a column cannot store a deletion without a record', async () => {
-    const url = await createSpatialDatabase(server());
-    await query(
-      url,
+  it.each([
+    [
       `CREATE TABLE scenes (id text PRIMARY KEY, t timestamptz, p bigint, gone timestamptz,
          sensed timestamptz NOT NULL)`,
-    );
-    const columns = {
-      ...{ id: 'product_id', t: 'state_at', p: 'position', gone: 'deleted_at' },
-      sensed: 'sensing_start',
-    };
-    const { accept, items } = await openContext(url, { products: 'scenes', columns });
-    await accept(alive(id(1), 1));
-    const error = async () => (await items('waiting'))[0]?.error;
-    await expect
-      .poll(error)
-      .toBe('the column scenes.sensed must accept NULL: a product may have no sensing_start');
-  });
-
-  it('waits while tables do not fit, and names all faults at once', async () => {
-    const url = await createSpatialDatabase(server());
-    await query(
-      url,
-      `CREATE TABLE wrong (id text, t date, p text, area geometry(Polygon, 3857),
+      {
+        id: 'product_id',
+        t: 'state_at',
+        p: 'position',
+        gone: 'deleted_at',
+        sensed: 'sensing_start',
+      },
+      null,
+      ['the column scenes.sensed must accept NULL: a product may have no sensing_start'],
+    ],
+    [
+      `CREATE TABLE scenes (id text, t date, p text, area geometry(Polygon, 3857),
          size timestamptz, must text NOT NULL, made text GENERATED ALWAYS AS (id) STORED)`,
-    );
-    const columns = {
-      ...{ id: 'product_id', t: 'state_at', p: 'position', area: 'footprint', made: 'tile' },
-      ...{ size: 'size_bytes', none: 'deleted_at' },
-    };
-    const { accept, items } = await openContext(url, {
-      ...{ products: 'wrong', columns, notifications: 'gone.events' },
-    });
-    await accept(alive(id(1), 1));
-    const error = async () => (await items('waiting'))[0]?.error?.split('; ');
-    await expect
-      .poll(error)
-      .toEqual([
-        'the column wrong.t (date) cannot store state_at',
-        'the column wrong.p (text) cannot store position',
-        'the column wrong.area (geometry(Polygon,3857)) cannot store footprint',
-        'the column wrong.made is generated',
-        'the column wrong.size (timestamp with time zone) cannot store size_bytes',
-        'the table wrong has no column none',
-        'the table wrong has no unique key on id alone',
-        'the column wrong.must needs a value, but has no default',
+      {
+        ...{ id: 'product_id', t: 'state_at', p: 'position', area: 'footprint', made: 'tile' },
+        ...{ size: 'size_bytes', none: 'deleted_at' },
+      },
+      'gone.events',
+      [
+        'the column scenes.t (date) cannot store state_at',
+        'the column scenes.p (text) cannot store position',
+        'the column scenes.area (geometry(Polygon,3857)) cannot store footprint',
+        'the column scenes.made is generated',
+        'the column scenes.size (timestamp with time zone) cannot store size_bytes',
+        'the table scenes has no column none',
+        'the table scenes has no unique key on id alone',
+        'the column scenes.must needs a value, but has no default',
         'the schema of the table gone.events does not exist',
-      ]);
+      ],
+    ],
+  ])('waits while tables do not fit, and names all faults at once (%s)', async (...given) => {
+    const [definition, columns, notifications, faults] = given;
+    const url = await createSpatialDatabase(server());
+    await query(url, definition);
+    const target = { products: 'scenes', columns, notifications } as Partial<PostgresTarget>;
+    const { accept, items } = await openContext(url, target);
+    await accept(alive(id(1), 1));
+    const found = async () => (await items('waiting'))[0]?.error?.split('; ');
+    await expect.poll(found).toEqual(faults);
   });
 });

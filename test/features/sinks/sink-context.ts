@@ -1,12 +1,13 @@
-/** Sinks over a real store in a temporary folder. */
+/** Sinks over a real store in a temporary folder, in real or simulated time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createRunProgram } from '../../../src/core/host/run-program.ts';
+import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Delivery } from '../../../src/core/terms/ports.ts';
 import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { type RunningSinks, startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import type { SinkContext } from '../../../src/features/sinks/target.ts';
-import type { SinkItem } from '../../../src/features/sinks/terms.ts';
+import type { SinkItem, Sinks } from '../../../src/features/sinks/terms.ts';
 import {
   collect,
   delivery,
@@ -16,7 +17,9 @@ import {
 import type { LogLine } from '../../helpers/recording-log.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { messageUrls } from './sink-definition.ts';
+import { type HookAnswer, startHook } from './hook-server.ts';
+import { definition, messageUrls, webhookTarget } from './sink-definition.ts';
+import { createVirtualTime } from './virtual-time.ts';
 
 const realTime = {
   nowUs: () => Date.now() * 1000,
@@ -74,10 +77,57 @@ export async function openSinkContext(
       await store.accept(delivery(body, { receivedAtUs: nowUs(), ...how }));
       return body;
     },
+    /** Stores a number of notifications, in arrays. */
+    acceptMany: async (count: number) => {
+      for (let first = number + 1; number < count; first = number + 1) {
+        const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
+        number += made.length;
+        await store.accept(delivery(made, { receivedAtUs: nowUs() }));
+      }
+    },
+    /** Requests a replay of the log. */
+    replay: async (fields: Partial<Parameters<Sinks['addReplay']>[0]> = {}) => {
+      const bounds = { sinceUs: null, untilUs: null, afterPosition: 0 };
+      const asked = { sink: 'sink', filter: '', requestedAtUs: context.nowUs(), ...bounds };
+      const lastPosition = await store.lastPosition();
+      return store.sinks.addReplay({ ...asked, lastPosition, ...fields });
+    },
+    /** Makes bodies unreadable, while the function returns true for their position. */
+    breakBodies: (isBroken: (position: number) => boolean) => {
+      context.log = {
+        find: (query) => store.find(query),
+        lastPosition: () => store.lastPosition(),
+        cursor: (reader) => store.cursor(reader),
+        body: async (position) => {
+          if (!isBroken(position)) return store.body(position);
+          throw new AppError('unavailable', 'the disk is broken here');
+        },
+      };
+    },
     /** Returns true when the sink has read the whole log and nothing waits. */
     isDone: async (sink = 'sink') =>
       (await store.cursor(`sink:${sink}`)) === (await store.lastPosition()) &&
       (await collect(store.sinks.items({ sink, state: 'waiting' }))).length === 0,
     items: (state: SinkItem['state'], sink = 'sink') => collect(store.sinks.items({ sink, state })),
+  };
+}
+
+/** Opens a webhook in simulated time, which passes while the test waits: a delivery has an hour. */
+export async function openHookContext(answer?: HookAnswer) {
+  const time = createVirtualTime();
+  const hook = await startHook(answer && { answer });
+  const context = await openSinkContext(time);
+  const { start, store } = context;
+  return {
+    ...{ ...context, time, hook },
+    startSink: (rules: Partial<SinkDefinition> = {}) =>
+      start(definition(webhookTarget(hook.url), { timeoutMs: 3_600_000, ...rules })),
+    isDone: (sink?: string) => time.runUntil(() => context.isDone(sink), { stepMs: 1_000 }),
+    waiting: async () => (await store.sinks.counts())[0]?.waiting,
+    /** Lets the sinks read the log several times, and work. */
+    pass: async () => {
+      let steps = 0;
+      await time.runUntil(() => steps++ === 100, { stepMs: 50 });
+    },
   };
 }

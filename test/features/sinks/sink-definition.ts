@@ -1,6 +1,6 @@
-/** A basic sink. This file is also loaded without a test runner. */
+/** A basic sink, and targets. This file is also loaded without a test runner. */
 import type { MessageUrls } from '../../../src/features/sinks/formats.ts';
-import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
+import type { SinkDefinition, SinkTarget } from '../../../src/features/sinks/registry.ts';
 
 /** URLs in messages. */
 export const messageUrls: MessageUrls = {
@@ -26,3 +26,16 @@ export function definition(
     ...fields,
   };
 }
+
+type OfKind<Kind extends SinkTarget['kind']> = Extract<SinkTarget, { kind: Kind }>;
+
+/** An unsigned webhook without a certificate authority of its own. */
+export const webhookTarget = (url: string, fields: Partial<OfKind<'webhook'>> = {}) =>
+  ({ kind: 'webhook', url, secret: null, ca: null, ...fields }) as const;
+
+/** A server of NATS without a login. */
+export const natsTarget = (server: string, fields: Partial<OfKind<'nats'>> = {}) =>
+  ({
+    ...{ kind: 'nats', servers: [server], subject: 'earshot.products' },
+    ...{ credentials: { kind: 'none' }, ca: null, ...fields },
+  }) satisfies SinkTarget;

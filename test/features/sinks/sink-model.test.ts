@@ -74,6 +74,8 @@ async function take(
       const fresh = { sink, replayId, state: 'waiting', attempts: 0, error: null };
       const times = { dueAtUs: nowUs, queuedAtUs: nowUs };
       expect(added).toMatchObject(items.map((item) => ({ ...item, ...fresh, ...times })));
+      // An id is never used again, not even that of the last item.
+      expect(added.filter(({ id }) => known.includes(id))).toEqual([]);
       model.items.push(...added);
       known.push(...added.map(({ id }) => id));
       return;

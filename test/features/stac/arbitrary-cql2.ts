@@ -1,5 +1,6 @@
 /** Random filters of CQL2 over the properties of items, as JSON and as text. */
 import fc from 'fast-check';
+import { box, polygon } from '../../filter/geometry/places.ts';
 
 export type Filter = { op: string; args: unknown[] };
 
@@ -73,47 +74,30 @@ function literalOf(value: unknown): unknown {
 }
 
 function arbitraryPattern(names: readonly string[]): fc.Arbitrary<Filter> {
+  const escaped = (text: string) => text.replaceAll(/[%_\\]/g, '\\$&');
   return fc
-    .record({
-      name: fc.constantFrom(...names),
-      start: fc.nat(8),
-      length: fc.integer({ min: 1, max: 12 }),
-      form: fc.constantFrom('starts', 'ends', 'contains', 'equals', 'characters', 'parts'),
-    })
-    .map(({ name, start, length, form }) => {
-      const escaped = (text: string) => text.replaceAll(/[%_\\]/g, '\\$&');
-      const patterns: Record<string, string> = {
-        starts: `${escaped(name.slice(0, length))}%`,
-        ends: `%${escaped(name.slice(-length))}`,
-        contains: `%${escaped(name.slice(start, start + length))}%`,
-        equals: escaped(name),
-        characters: `${escaped(name.slice(0, start))}_${escaped(name.slice(start + 1))}`,
-        parts: `%${escaped(name.slice(start, start + 3))}%_${escaped(name.slice(-length))}`,
-      };
-      return { op: 'like', args: [{ property: 'title' }, patterns[form]] };
-    });
+    .tuple(fc.constantFrom(...names), fc.nat(8), fc.integer({ min: 1, max: 12 }))
+    .chain(([name, start, length]) =>
+      fc.constantFrom(
+        `${escaped(name.slice(0, length))}%`,
+        `%${escaped(name.slice(-length))}`,
+        `%${escaped(name.slice(start, start + length))}%`,
+        escaped(name),
+        `${escaped(name.slice(0, start))}_${escaped(name.slice(start + 1))}`,
+        `%${escaped(name.slice(start, start + 3))}%_${escaped(name.slice(-length))}`,
+      ),
+    )
+    .map((pattern) => ({ op: 'like', args: [{ property: 'title' }, pattern] }));
 }
 
 function arbitraryArea(items: readonly Readonly<Record<string, unknown>>[]): fc.Arbitrary<Filter> {
   const boxes = items.flatMap(({ bbox }) => (Array.isArray(bbox) ? [bbox.map(Number)] : []));
-  return fc
-    .record({
-      box: fc.constantFrom(...(boxes.length === 0 ? [[0, 0, 1, 1]] : boxes)),
-      side: fc.double({ min: 0.01, max: 10, noNaN: true }),
-    })
-    .map(({ box: [x = 0, y = 0], side }) => {
-      const [west, south] = [Math.max(-170, x - side / 2), Math.max(-80, y - side / 2)];
-      const [east, north] = [Math.min(170, west + side), Math.min(80, south + side)];
-      const ring = [
-        [west, south],
-        [east, south],
-        [east, north],
-        [west, north],
-        [west, south],
-      ];
-      const polygon = { type: 'Polygon', coordinates: [ring] };
-      return { op: 's_intersects', args: [{ property: 'geometry' }, polygon] };
-    });
+  const side = fc.double({ min: 0.01, max: 10, noNaN: true });
+  return fc.tuple(fc.constantFrom([0, 0], ...boxes), side).map(([[x = 0, y = 0], width]) => {
+    const [west, south] = [Math.max(-170, x - width / 2), Math.max(-80, y - width / 2)];
+    const area = box(west, south, Math.min(170, west + width), Math.min(80, south + width));
+    return { op: 's_intersects', args: [{ property: 'geometry' }, polygon(area)] };
+  });
 }
 
 /** Writes a filter as CQL2 text. */

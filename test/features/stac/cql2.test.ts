@@ -35,15 +35,12 @@ describe('a filter of CQL2 becomes', () => {
       "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value le 20)",
     ],
     ["title = 'It''s'", "Name eq 'It''s'"],
-    ["title = 'It\\'s'", "Name eq 'It''s'"],
     ["title LIKE 'S2A\\_MSIL2A%'", "startswith(Name,'S2A_MSIL2A')"],
     ["title NOT LIKE '%_COG%'".replace('_', '\\_'), "Name ge '' and not (contains(Name,'_COG'))"],
-    ["title LIKE 'exact'", "Name eq 'exact'"],
     ["title LIKE '%'", "endswith(Name,'')"],
     ["title LIKE 'S2A_MSIL2A%'", "contains(Name,'MSIL2A') and like(Name,'S2A_MSIL2A%')"],
     ["title LIKE '%L2A%T32\\_%'", "contains(Name,'T32_') and like(Name,'%L2A%T32\\_%')"],
     ['title IS NULL', "not (Name ge '')"],
-    ['NOT title IS NULL', "Name ge ''"],
     ['id IS NULL', "Id eq ''"],
     [
       'geometry IS NOT NULL',
@@ -84,27 +81,15 @@ describe('a filter of CQL2 becomes', () => {
     expect(translated("sar:product_type <> 'RAW'")).toContain(type('ne'));
   });
 
-  it('a number for a product, as GDAL writes negative numbers', () => {
+  it('a number for a product, as GDAL writes negative numbers, also in JSON', () => {
     expect(translated('catalogue:offNadir > -1 * 30')).toMatch(/ gt -30\)$/);
     expect(translated('-1 * 30 < catalogue:offNadir')).toMatch(/ gt -30\)$/);
-  });
-
-  it('a number for a product in JSON, and all or no products for a Boolean', () => {
     const product = { op: '*', args: [-1, 30] };
     const between = { op: 'between', args: [{ property: 'catalogue:offNadir' }, product, 5] };
     expect(String(readCql2Json(between))).toMatch(/ ge -30\).* le 5\)$/);
     expect([true, false].map((value) => String(readCql2Json(value)))).toEqual([
-      "Id ne ''",
-      "Id eq ''",
+      ...["Id ne ''", "Id eq ''"],
     ]);
-  });
-
-  it('a condition on mission and product type for a collection', () => {
-    const type =
-      "Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'productType' and att/OData.CSC.StringAttribute/Value eq 'S2MSI2A')";
-    expect(translated("collection = 'SENTINEL-2.S2MSI2A'")).toBe(
-      `Collection/Name eq 'SENTINEL-2' and ${type}`,
-    );
   });
 });
 
@@ -112,35 +97,27 @@ describe('a filter is refused by name for', () => {
   it.each([
     ['S_WITHIN(geometry, POINT(1 2))', 'The operator "s_within" of CQL2 is not supported.'],
     ["A_CONTAINS(instruments, ('msi'))", 'The operator "a_contains" of CQL2 is not supported.'],
-    ["T_AFTER(datetime, DATE('2026-01-01'))", 'The operator "t_after" of CQL2 is not supported.'],
     ["CASEI(title) = CASEI('s2a')", 'The function or operator "casei" of CQL2 is not supported'],
     [`title LIKE '${'_'.repeat(1_001)}'`, 'A pattern has at most 1000 characters.'],
     ['eo:cloud_cover < 1 / 2', 'Unexpected "/"'],
     ["platform > 'sentinel-2a'", 'platform can only be compared with =, <> and IN.'],
     ['eo:cloud_cover * 2 < 10', 'The function or operator "*" of CQL2 is not supported'],
-    ['eo:cloud_cover < 2 * sat:relative_orbit', 'The function or operator "*" of CQL2'],
     ['eo:cloud_cover < 2 *', 'Unexpected "the end"'],
     [`eo:cloud_cover < ${'('.repeat(101)}1${')'.repeat(101)}`, 'Unexpected "1"'],
     ["processing:level LIKE 'L%'", 'LIKE is not supported for processing:level.'],
-    ["collection > 'a.b'", 'collection can only be compared with =, <> and IN.'],
-    ['title LIKE 5', 'LIKE needs a text in single quotes.'],
     ['constructor = 1', 'The property "constructor" cannot be queried.'],
     ['__proto__(1)', 'The operator "__proto__" of CQL2 is not supported.'],
     ['S_INTERSECTS(geometry, POINT(1 2, 3 4))', 'Unexpected "POINT" at character 24'],
     [`id IN ${'('.repeat(14_000)}`, 'Unexpected "("'],
-    ['instruments = 1', 'The property "instruments" cannot be queried.'],
     ["eo:cloud_cover = 'much'", 'eo:cloud_cover can only be compared with a number'],
     ['title = 5', 'title can only be compared with a text in single quotes'],
     ["updated > 'soon'", 'updated can only be compared with a time'],
     ['title = platform', 'A property can only be compared with'],
-    ['datetime', 'Unexpected "the end" at character 9'],
     ['eo:cloud_cover < ', 'Unexpected "the end" at character 18'],
     ["title = 'open", 'Unexpected "\'" at character 9'],
-    ['eo:cloud_cover < 20 AND', 'Unexpected "the end"'],
     ['eo:cloud_cover < 20 20', 'Unexpected "20" at character 21'],
     ['S_INTERSECTS(datetime, POINT(1 2))', 'S_INTERSECTS needs the property geometry'],
     ['S_INTERSECTS(geometry, POINT(1))', 'Unexpected "POINT" at character 24'],
-    ['S_INTERSECTS(geometry, POINT', 'Unexpected "POINT" at character 24'],
     ['S_INTERSECTS(geometry, POLYGON((0 0, 1 1, 0 1, 1 0, 0 0)))', 'The catalogue would refuse'],
     [`${'('.repeat(101)}TRUE${')'.repeat(101)}`, 'nested deeper than 100 levels'],
   ])('%s', (text, reason) => {

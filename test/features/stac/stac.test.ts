@@ -36,28 +36,22 @@ describe('a STAC client', () => {
     for (const { rel, href, method = 'GET', type } of landing.json.links) {
       if (method !== 'GET') continue;
       const { status, headers } = await get(href);
-      expect([rel, status, String(headers['content-type'])]).toEqual([
-        rel,
-        200,
-        expect.stringContaining(String(type)),
-      ]);
+      const kind = expect.stringContaining(String(type));
+      expect([rel, status, headers['content-type']]).toEqual([rel, 200, kind]);
     }
     const { json: all } = await get('/stac/collections');
     const children = landing.json.links.filter(({ rel }: { rel: string }) => rel === 'child');
     expect(children.length).toBe(all.collections.length);
-    const counts = new Map<string, number>();
-    for (const record of published) {
-      const id = collectionId(collectionOfView(productView(record)));
-      counts.set(id, (counts.get(id) ?? 0) + 1);
-    }
     for (const collection of all.collections) {
-      const [self] = collection.links;
-      expect((await get(self.href)).json).toEqual(collection);
-      const items = collection.links.find(({ rel }: { rel: string }) => rel === 'items');
-      const pages = await follow({ get }, `${items.href}?limit=7`, nextOf);
-      expect(idsOf(pages)).toHaveLength(counts.get(collection.id) ?? 0);
-      for (const { json } of pages)
-        for (const item of json.features) expect(item.collection).toBe(collection.id);
+      const linked = Object.fromEntries(
+        collection.links.map((one: { rel: string; href: string }) => [one.rel, one.href]),
+      );
+      expect((await get(linked.self)).json).toEqual(collection);
+      const pages = await follow({ get }, `${linked.items}?limit=7`, nextOf);
+      const expected = published.filter(
+        (one) => collectionId(collectionOfView(productView(one))) === collection.id,
+      );
+      expect(idsOf(pages).toSorted()).toEqual(expected.map(({ Id }) => Id).toSorted());
     }
     const item = (await get('/stac/search?limit=1')).json.features[0];
     const links = Object.fromEntries(
@@ -197,10 +191,7 @@ describe('a STAC client', () => {
   it('gets no number of matches that is not complete', async () => {
     const context = await openFilled(12);
     const numberMatched = async (path: string) => (await context.get(path)).json.numberMatched;
-    const { collection } = (await context.get('/stac/search')).json.features[0];
-    const items = `/stac/collections/${collection}/items`;
     expect(await numberMatched('/stac/search')).toBe(12);
-    expect(await numberMatched(`${items}?limit=1`)).toBe(await numberMatched(items));
     context.products.countsPartly = true;
     expect(await numberMatched('/stac/search')).toBeUndefined();
     // Nothing is counted if all items are on the page.
@@ -236,79 +227,36 @@ describe('a STAC client', () => {
     expect(inBox).toContain(first.id);
     expect(await found({ intersects: first.geometry, bbox: undefined })).toContain(first.id);
     const [west, south, east, north] = first.bbox;
-    const bbox3 = [west, south, 0, east, north, 100];
-    expect(await found({ bbox: bbox3 })).toEqual(inBox);
-    const line = {
-      type: 'LineString',
-      coordinates: [
-        [west, south],
-        [east, north],
-      ],
-    };
-    const alongLine = await found({ intersects: line });
-    const edge = {
-      type: 'LineString',
-      coordinates: [
-        [west, south],
-        [east, south],
-      ],
-    };
+    expect(await found({ bbox: [west, south, 0, east, north, 100] })).toEqual(inBox);
+    const along = (...coordinates: number[][]) => ({ type: 'LineString', coordinates });
+    const diagonal = along([west, south], [east, north]);
+    const alongLine = await found({ intersects: diagonal });
+    expect(alongLine).toContain(first.id);
+    expect(alongLine.every((id: string) => inBox.includes(id))).toBe(true);
+    const collection = { type: 'GeometryCollection', geometries: [diagonal] };
+    expect(await found({ intersects: collection })).toEqual(alongLine);
+    const edge = along([west, south], [east, south]);
     expect(await found({ bbox: [west, south, east, south] })).toEqual(
       await found({ intersects: edge }),
     );
-    expect(alongLine).toContain(first.id);
-    expect(alongLine.every((id: string) => inBox.includes(id))).toBe(true);
-    const collection = { type: 'GeometryCollection', geometries: [line] };
-    expect(await found({ intersects: collection })).toEqual(alongLine);
-  });
-
-  it('may name the collection of the path again, as pystac-client does', async () => {
-    const { get } = await openFilled();
-    const { features } = (await get('/stac/search?limit=1000')).json;
-    const [{ collection, id: first }, { id: second }] = features.filter(
-      (one: { collection: string }) => one.collection === features[0].collection,
-    );
-    const items = `/stac/collections/${collection}/items`;
-    const all = idsOf([await get(`${items}?limit=1000`)]);
-    const found = async (parameters: Record<string, string>) =>
-      idsOf(await follow({ get }, `${items}?${new URLSearchParams(parameters)}`, nextOf));
-    // pystac-client 0.6 sends its own limit, later releases none.
-    expect(await found({ limit: '100', collections: collection })).toEqual(all);
-    expect(await found({ collections: collection })).toEqual(all);
-    expect(await found({ collections: `no.such,${collection}`, limit: '3' })).toEqual(all);
-    expect(await found({ collections: collection, ids: `${second},${first}` })).toEqual([
-      first,
-      second,
-    ]);
-    expect(await found({ collections: 'no.such' })).toEqual([]);
-    const { paths } = (await get('/stac/api')).json;
-    const names = (path: string) =>
-      paths[path].get.parameters.map(({ name }: { name: string }) => name);
-    expect(names('/collections/{collectionId}/items')).toEqual([
-      'collectionId',
-      ...names('/search'),
-    ]);
   });
 
   it('may send null members and omit the direction of sortby', async () => {
     const context = await openFilled();
-    const members = Object.keys(searchParameters);
     const found = async (body: object) => idsOf([await post(context, body)]);
     const usual = await found({});
     expect(usual).toHaveLength(10);
-    for (const name of members)
-      expect([name, await found({ [name]: null })]).toEqual([name, usual]);
-    const nulls = Object.fromEntries(members.map((name) => [name, null]));
-    expect(await found(nulls)).toEqual(usual);
+    const names = Object.keys(searchParameters);
+    for (const name of names) expect([name, await found({ [name]: null })]).toEqual([name, usual]);
+    const nulls = Object.fromEntries(names.map((name) => [name, null]));
     const [{ bbox }] = (await context.get('/stac/search?limit=1')).json.features;
     expect(await found({ ...nulls, bbox, limit: 3 })).toEqual(await found({ bbox, limit: 3 }));
     const fields = { include: null, exclude: ['links'] };
-    expect((await post(context, { limit: 1, fields })).json.features[0]).not.toHaveProperty(
-      'links',
-    );
+    const [lean] = (await post(context, { limit: 1, fields })).json.features;
+    expect(lean).not.toHaveProperty('links');
     const ascending = await found({ sortby: [{ field: 'datetime', direction: 'asc' }] });
-    expect(await found({ sortby: [{ field: 'datetime' }] })).toEqual(ascending);
-    expect(await found({ sortby: [{ field: 'datetime', direction: null }] })).toEqual(ascending);
+    const sortby = [{ field: 'datetime', direction: null }];
+    expect(await found({ sortby })).toEqual(ascending);
     const pages = await followPosts(context, {
       ...nulls,
       sortby: [{ field: 'datetime' }],
@@ -350,16 +298,7 @@ describe('a STAC client', () => {
     const first = async (fields: string) =>
       (await context.get(query('/search', { fields, limit: '1' }))).json.features[0];
     const whole = (await context.get('/stac/search?limit=1')).json.features[0];
-    const usual = [
-      'type',
-      'stac_version',
-      'id',
-      'collection',
-      'geometry',
-      'bbox',
-      'links',
-      'assets',
-    ];
+    const usual = 'type stac_version id collection geometry bbox links assets'.split(' ');
     expect(Object.keys(await first(''))).toEqual([...usual, 'properties']);
     expect((await first('properties.title')).properties).toEqual({
       datetime: whole.properties.datetime,
@@ -423,17 +362,12 @@ describe('a STAC client', () => {
   });
 });
 
-describe('a description of the STAC API', () => {
-  it('names the login if there is a password', async () => {
-    const headers = { Authorization: `Basic ${btoa('earshot:a: word')}` };
-    const { get } = await openWithPassword();
-    const { json } = await get('/stac/api', { headers });
-    expect(json.components.securitySchemes.login).toMatchObject({ type: 'http', scheme: 'basic' });
-    expect(json.security).toEqual([{ login: [] }]);
-    const open = await (await openConsole()).get('/stac/api');
-    expect(open.json).not.toHaveProperty('security');
-    expect(open.json).not.toHaveProperty('components');
-  });
+it('the description of the API names the login if there is a password', async () => {
+  const headers = { Authorization: `Basic ${btoa('earshot:a: word')}` };
+  const { json } = await (await openWithPassword()).get('/stac/api', { headers });
+  expect(json.components.securitySchemes.login).toMatchObject({ type: 'http', scheme: 'basic' });
+  expect(json.security).toEqual([{ login: [] }]);
+  expect((await (await openConsole()).get('/stac/api')).json).not.toHaveProperty('security');
 });
 
 describe('a wrong STAC request is answered with', () => {
@@ -442,11 +376,8 @@ describe('a wrong STAC request is answered with', () => {
     ['/stac/collections/a.b', 404, 'There is no collection "a.b".'],
     ['/stac/collections/a.b/items', 404, 'There is no collection "a.b".'],
     ['/stac/collections/a.b/items/c', 404, 'The collection has no item "c".'],
-    ['/stac/collections/%ff', 404, 'Unknown path.'],
     ['/stac/search?limit=0', 400, 'limit: must be a whole number, 1 or more'],
-    ['/stac/search?limit=x', 400, 'limit: must be a whole number, 1 or more'],
     ['/stac/search?bbox=1,2,3', 400, 'bbox: must have 4 or 6 numbers'],
-    ['/stac/search?bbox=1,2,x,4', 400, 'bbox: 2: must be a number'],
     ['/stac/search?bbox=5,60,6,50', 400, 'South (60) is greater than north (50).'],
     ['/stac/search?datetime=yesterday', 400, '"yesterday" is not a time'],
     ...[
@@ -471,12 +402,13 @@ describe('a wrong STAC request is answered with', () => {
     ['/stac/search?datetime=2026-01-02/2026-01-01', 400, 'The interval ends before it starts.'],
     ['/stac/search?datetime=../..', 400, 'datetime must be a time, or an interval'],
     ['/stac/search?sortby=platform', 400, 'Items cannot be sorted by "platform".'],
-    ['/stac/search?sortby=toString', 400, 'Items cannot be sorted by "toString".'],
     ['/stac/search?sortby=id,title,created', 400, 'sortby: must have at most 2 fields'],
     ['/stac/search?token=x', 400, 'The token is invalid.'],
-    ['/stac/search?valueOf=1', 400, 'Unrecognized key: "valueOf"'],
+    ['/stac/collections?limit=0', 400, 'limit: must be a whole number, 1 or more'],
+    ['/stac/collections?bbox=5,60,6,50', 400, 'South (60) is greater than north (50).'],
+    ['/stac/collections?datetime=yesterday', 400, '"yesterday" is not a time'],
+    ['/stac/collections?token=x', 400, 'The token is invalid.'],
     ['/stac/collections?color=red', 400, 'Unknown parameter "color".'],
-    ['/stac?color=red', 400, 'Unknown parameter "color".'],
     [
       `/stac/search?sortby=id&token=${tokenOf({}, 'next', { values: [], position: 1 }).token}`,
       400,

@@ -90,22 +90,6 @@ describe('earshot status', () => {
     );
   });
 
-  it('reports that a receiver refuses notifications', async () => {
-    const { status } = await openContext(await listening(503));
-    const { out } = await status();
-    expect(part(out, 'receiver')).toMatch(
-      /^!! receiver .*are refused: The receiver cannot store notifications\./,
-    );
-  });
-
-  it('ends with 3 and the reason on stderr with --check', async () => {
-    const { status } = await openContext();
-    const { code, out, err } = await status(['--check']);
-    expect(code).toBe(3);
-    expect(out).toContain('!! receiver');
-    expect(err).toMatch(/^earshot: The receiver is not running: .+\n$/);
-  });
-
   it('has the facts and the levels with --json', async () => {
     const { status } = await openContext(await listening(200));
     const { code, out } = await status(['--json', '--check']);
@@ -120,16 +104,6 @@ describe('earshot status', () => {
       behindProxy: true,
       certificate: null,
     });
-  });
-
-  it('has colour on a terminal only, and fits its width', async () => {
-    const { status } = await openContext();
-    expect((await status()).out).not.toContain('\u001b');
-    const { out } = await status([], { isTTY: true, columns: 72 });
-    expect(out).toContain('\u001b[31m!! receiver');
-    const plain = await status([], { isTTY: true, columns: 72, env: { NO_COLOR: '1' } });
-    const widths = plain.out.split('\n').map(({ length }) => length);
-    expect(Math.max(...widths)).toBeLessThanOrEqual(72);
   });
 
   it('is a command of its own that ends, without a receiver', { timeout: 30_000 }, async () => {
@@ -167,14 +141,6 @@ describe('earshot status reports the cause of a problem:', () => {
       expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
       expect(err).not.toContain('credentials');
     }
-  });
-
-  it('an unknown option or argument', async () => {
-    const { status } = await openContext();
-    const misspelt = await status(['--jsn']);
-    expect(misspelt).toMatchObject({ code: 2, out: '' });
-    expect(misspelt.err).toContain('(Did you mean --json?)');
-    expect(await status(['now'])).toMatchObject({ code: 2, out: '' });
   });
 
   it('another receiver, or another program, answers', async () => {

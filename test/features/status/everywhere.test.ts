@@ -1,144 +1,325 @@
-/** Terminal, JSON, API, page, metrics and alerts give the same evaluation of the same thing, in each of its states. */
+/** The evaluation of each part in each of its states; all outputs show the same one. */
+
 import { describe, expect, it } from 'vitest';
 import { printReport } from '../../../src/core/cli/print-report.ts';
+import { isOk, type Status, toStatusJson } from '../../../src/core/status/status.ts';
+import type { StatusFacts } from '../../../src/core/status/status-part.ts';
 import type { Check } from '../../../src/core/terms/check.ts';
 import type { Level } from '../../../src/core/terms/evaluation.ts';
+import { backupCheck } from '../../../src/features/backup/status.ts';
+import { certificateCheck } from '../../../src/features/certificate/status.ts';
 import { createMetrics } from '../../../src/features/metrics/metrics.ts';
 import { sinkChecks, sinksReport } from '../../../src/features/sinks/report.ts';
 import { statusReport } from '../../../src/features/status/command.ts';
-import { backupCheck, certificateCheck, diskCheck } from '../../../src/features/status/machine.ts';
-import { evaluateStatus } from '../../../src/features/status/parts.ts';
-import {
-  isOk,
-  type Status,
-  type StatusFacts,
-  type StatusPart,
-  toStatusJson,
-} from '../../../src/features/status/status.ts';
 import { coverageChecks, subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
+import { diskCheck } from '../../../src/store/status.ts';
 import { queueState } from '../../admin/sample-queue.ts';
-import { log, openConsole } from '../../core/api/console-context.ts';
+import { openConsole } from '../../core/api/console-context.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
-import { covered } from '../alerts/watch-context.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
+import { evaluateStatus, statusParts } from '../../helpers/status.ts';
+import { covered as comparedHour } from '../alerts/watch-context.ts';
 import { readScrape } from '../metrics/metric-samples.ts';
 import { activeAlert, dayUs, hourUs, minuteUs, subscription, wellFacts } from './status-facts.ts';
 
 const gib = 2 ** 30;
 const well = wellFacts();
-const [archive] = well.sinks as [StatusFacts['sinks'][0]];
-const sink = (fields: Partial<typeof archive>) => ({ sinks: [{ ...archive, ...fields }] });
-const subscribed = (...args: Parameters<typeof subscription>) => ({
-  subscriptions: [subscription(...args)],
+type Sink = StatusFacts['sinks'][0];
+const [archive] = well.sinks as [Sink];
+const [alps] = well.subscriptions as [StatusFacts['subscriptions'][0]];
+const [index, , summaryReader] = well.readers as [Reader, Reader, Reader];
+type Reader = StatusFacts['readers'][0];
+const [covered] = well.coverage as [StatusFacts['coverage'][0]];
+
+/** Changes one fact, which is not null in a healthy receiver. */
+const change =
+  <Name extends keyof StatusFacts>(name: Name) =>
+  (fields: Partial<NonNullable<StatusFacts[Name]>>) =>
+    ({ [name]: { ...(well[name] as object), ...fields } }) as Partial<StatusFacts>;
+const [log, certificate, summaries] = [change('log'), change('certificate'), change('summaries')];
+const receiver = (fields: Partial<NonNullable<StatusFacts['receiver']>>) =>
+  change('receiver')({ startedAtUs: null, pid: null, queue: null, ...fields });
+const sink = (fields: Partial<Sink>) => ({ sinks: [{ ...archive, ...fields }] });
+const reader = (fields: Partial<Reader>) => ({ readers: [{ ...index, ...fields }] });
+const named = (fields: Partial<typeof alps>) => ({ subscriptions: [{ ...alps, ...fields }] });
+const coverage = (fields: Partial<typeof covered>) => ({ coverage: [{ ...covered, ...fields }] });
+type SubscriptionChanges = [fields?: Fields, changes?: Parameters<typeof subscription>[2]];
+type Fields = Parameters<typeof subscription>[1];
+const subscribed = (...[fields, changes]: SubscriptionChanges) => ({
+  subscriptions: [subscription('alps', fields, changes)],
 });
-const queue = (failure: string | null, length: number) => ({
-  ...queueState({
-    readAtUs: nowUs,
-    length,
-    failure,
-    failingSinceUs: failure === null ? null : nowUs - minuteUs,
-  }),
-});
-const missingHour = { ...covered(0), hourUs: nowUs - 3 * hourUs, comparedAtUs: nowUs, missing: 2 };
-const certificate = (leftDays: number) => ({
-  certificate: well.certificate && {
-    ...well.certificate,
-    ...{ notAfterUs: nowUs + leftDays * dayUs, lastFailure: 'Port 80 is closed.' },
-  },
-});
+const queue = (failure: string | null, length: number) => {
+  const failingSinceUs = failure === null ? null : nowUs - minuteUs;
+  return { queue: queueState({ readAtUs: nowUs, length, failure, failingSinceUs }) };
+};
+const missingHour = { ...comparedHour(0), hourUs: nowUs - 3 * hourUs, comparedAtUs: nowUs };
 const disk = (freeBytes: number) => ({
   disk: { freeBytes, totalBytes: 80 * gib, reserveBytes: 2 ** 28 },
 });
+const made = well.backups?.made ?? null;
 const backup = (ageHours: number) => ({
-  backups: well.backups && {
-    ...well.backups,
-    made: well.backups.made && {
-      ...well.backups.made,
-      startedAtUs: nowUs - ageHours * hourUs,
-    },
-  },
+  ...change('backups')({ made: made && { ...made, startedAtUs: nowUs - ageHours * hourUs } }),
 });
-const failed = (part: StatusPart) => ({ failures: [{ part, reason: 'It hangs.' }] });
+const unmade = (everyHours: number | null) => ({
+  backups: { made: null, failed: null, everyHours },
+});
+const inactive = (days: number) => ({
+  ...{ activityAtUs: nowUs - days * dayUs, notifiedAtUs: nowUs - days * dayUs },
+});
+const failed = (part: string) => ({ failures: [{ part, reason: 'It hangs.' }] });
+/** Receivers of a shared log; this one is `b`. */
+const receivers = (fault: string | null) => ({
+  receivers: ['a', 'b', 'c'].map((name) => ({
+    ...{ name, isThis: name === 'b', reportedAtUs: nowUs, lag: name === 'b' ? 7 : 0 },
+    ...{ refusing: null, fault: name === 'b' ? fault : null },
+  })),
+});
+/** Coverage of a subscription that began a quarter of an hour ago. */
+const none = {
+  ...{ ...covered, state: 'not-compared' as const, expected: 0, pushed: 0, late: 0, recovered: 0 },
+  ...{ comparedHours: 0, unknownHours: 0, nextDueAtUs: nowUs + hourUs, complete: null },
+};
+const comparisonOff = 'EARSHOT_RECONCILE is off.';
+const refusedAnswer = { model: 'a/b', refused: 'it is empty', answer: 'x'.repeat(300) };
+const alert = (...args: Parameters<typeof activeAlert>) => ({ alerts: [activeAlert(...args)] });
 
-type State = [part: StatusPart, level: Level, changes: Partial<StatusFacts>];
+type Row = [part: string, changes: Partial<StatusFacts>, text: string, nextStep?: string];
 
-const states: readonly State[] = [
-  ['receiver', 'ok', {}],
-  ['receiver', 'critical', { receiver: null }],
-  ['receiver', 'critical', { alerts: [activeAlert('intake', '', 'critical')] }],
-  ['receiver', 'unknown', failed('receiver')],
-  ['log', 'ok', {}],
-  ['log', 'unknown', failed('log')],
-  ['subscriptions', 'ok', {}],
+const healthy: readonly Row[] = [
+  ['receiver', {}, 'accepting notifications, up for 12 days (process 4711); last received 2 min'],
+  ['receiver', log({ lastReceivedAtUs: null }), 'up for 12 days (process 4711); none received yet'],
+  ['receiver', receiver({}), 'accepting notifications; last'],
+  ['receiver', receiver({ startedAtUs: nowUs - 40_000_000 }), 'up for 40 s; last received 2 min'],
+  ['receivers', receivers(null), '3 receivers; lag of this one: 7 entries'],
+  ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB; quarantine empty'],
+  ['log', log({ firstReceivedAtUs: null }), 'empty, 4.2 GiB; quarantine empty'],
+  ['log', log({ quarantined: 1_001 }), '1,001 bodies in quarantine (`earshot quarantine list`)'],
+  [
+    'log',
+    log({ pruned: { position: 1, receivedBeforeUs: 1, prunedAtUs: nowUs } }),
+    'pruned, since 2025-03-28',
+  ],
+  ['subscriptions', {}, 'alps (running, last notification 2 min ago), sea-ice (running, last'],
+  ['subscriptions', named({ lastDeliveryAtUs: nowUs }), 'last notification just now'],
+  ['subscriptions', named({ state: 'paused', pausedOnPurpose: true }), 'alps (paused on purpose)'],
   [
     'subscriptions',
-    'warning',
-    { subscriptions: [], log: well.log && { ...well.log, lastReceivedAtUs: null } },
+    { subscriptions: ['a', 'b', 'c', 'd', 'e'].map((name) => ({ ...alps, name })) },
+    'c (running, last notification 2 min ago) and 2 more',
   ],
-  ['subscriptions', 'critical', subscribed('alps', {}, { pausedSeenAtUs: nowUs })],
-  ['subscriptions', 'critical', subscribed('alps', { id: null }, { subscriptionId: null })],
-  ['subscriptions', 'critical', subscribed('alps', {}, { unfinished: true })],
+  ['subscriptions', { subscriptions: [] }, 'none registered here'],
+  ['certificate', {}, 'valid for another 61 days'],
+  ['certificate', certificate({ notAfterUs: nowUs + 30 * dayUs - 1 }), 'another 29 days'],
+  ['certificate', certificate({ lastFailure: 'No route.' }), '61 days; the last renewal failed'],
+  ['certificate', { behindProxy: true, certificate: null }, 'provided by the proxy'],
   [
-    'subscriptions',
-    'warning',
-    subscribed('alps', {}, { activityAtUs: nowUs - 47 * dayUs, notifiedAtUs: nowUs - 47 * dayUs }),
+    'coverage',
+    {},
+    '1 hour not compared; 12,004 events expected: none missing, 14 recovered, 3 late',
   ],
-  ['subscriptions', 'warning', subscribed('alps', { queue: queue('It is down.', 5) })],
-  ['subscriptions', 'critical', subscribed('alps', { queue: queue(null, 80_000) })],
-  ['subscriptions', 'critical', { alerts: [activeAlert('silence', 'alps', 'critical')] }],
-  ['certificate', 'ok', {}],
-  ['certificate', 'warning', certificate(14)],
-  ['certificate', 'critical', certificate(-1)],
-  ['coverage', 'ok', {}],
-  ['coverage', 'warning', subscribed('alps', { coverage: [missingHour] })],
-  ['coverage', 'unknown', failed('coverage')],
-  ['readers', 'ok', {}],
+  ['coverage', coverage({ missing: 2 }), '12,004 events expected: 2 missing, 14'],
+  ['coverage', { comparisonOff }, 'automatic comparison is off: EARSHOT_RECONCILE is off'],
+  [
+    'coverage',
+    { coverage: [covered, { ...none, subscription: 'sea-ice' }] },
+    '3 late; not compared yet: sea-ice',
+  ],
+  ['coverage', { coverage: [] }, 'no subscription registered, so nothing is expected'],
+  ['coverage', { coverage: [none] }, 'the first is compared at 2026-05-02 13:00 UTC'],
+  [
+    'coverage',
+    { coverage: [none], comparisonOff },
+    'the first is due at 2026-05-02 13:00 UTC, but automatic comparison is off',
+  ],
+  ['readers', {}, 'product index up to date'],
   [
     'readers',
-    'warning',
-    { readers: well.readers.map((one) => ({ ...one, behind: 9, unreadSinceUs: nowUs - dayUs })) },
+    reader({ behind: 1_200, unreadSinceUs: nowUs - 15 * minuteUs }),
+    'lag of product index: 1,200',
   ],
-  ['sinks', 'ok', {}],
+  [
+    'readers',
+    reader({ of: 'tail', name: 'reader mine', behind: 9, unreadSinceUs: 1, lagMaxUs: null }),
+    'lag of reader mine: 9 notifications',
+  ],
+  ['readers', { readers: [] }, 'none'],
+  [
+    'readers',
+    {
+      ...summaries({ mode: 'off' }),
+      readers: [{ ...summaryReader, behind: 9, unreadSinceUs: 1 }],
+    },
+    'none',
+  ],
+  ['sinks', {}, 'archive: queue empty'],
   [
     'sinks',
-    'ok',
+    sink({ waiting: 1_000, oldestLiveWaitingAtUs: nowUs - minuteUs, lastDeliveredAtUs: nowUs }),
+    'archive: 1,000 queued',
+  ],
+  ['sinks', { sinks: [] }, 'none configured'],
+  ['summaries', {}, '3 waiting; 1,204 requests and 1,530,020 tokens in 24 h'],
+  ['summaries', summaries({ dueAtUs: nowUs - 3 * hourUs }), '3 waiting, overdue for 3 h; 1,204'],
+  ['summaries', summaries({ mode: 'off', waiting: 0 }), 'off'],
+  ['disk', {}, '41 GiB of 80 GiB free'],
+  ['disk', { disk: null }, 'free space unknown on this system'],
+  ['backup', {}, '3 h old, 4.3 GiB, every 24 h'],
+  ['backup', unmade(null), 'none made yet'],
+  [
+    'backup',
+    { ...unmade(24), ...receiver({ startedAtUs: nowUs - minuteUs }) },
+    'none yet, every 24 h',
+  ],
+  ['alerts', {}, 'no active alerts'],
+  ['alerts', { receiver: null }, 'no active alerts, but only a running receiver raises alerts'],
+];
+
+/** No fault, but there is something to do. */
+const due: readonly Row[] = [
+  [
+    'coverage',
+    { coverage: [{ ...none, nextDueAtUs: nowUs }] },
+    'a running receiver compares one within 5 min',
+    'Run `earshot reconcile` to compare now.',
+  ],
+  [
+    'coverage',
+    { coverage: [{ ...none, nextDueAtUs: nowUs }], comparisonOff },
+    'not compared: EARSHOT_RECONCILE is off',
+    'Run `earshot reconcile` to compare now.',
+  ],
+];
+
+const warnings: readonly Row[] = [
+  [
+    'subscriptions',
+    { subscriptions: [], ...log({ lastReceivedAtUs: null }) },
+    'No subscription is registered',
+    'earshot register',
+  ],
+  [
+    'subscriptions',
+    subscribed({}, inactive(46.5)),
+    'pause the subscription alps in 13 days',
+    'subscriptions show alps',
+  ],
+  ['subscriptions', subscribed(queue('It is down.', 5)), 'alps cannot be read', 'earshot doctor'],
+  ['subscriptions', alert('silence', 'alps'), 'The text of silence.', 'What to do about silence.'],
+  [
+    'certificate',
+    certificate({ notAfterUs: nowUs + 14 * dayUs }),
+    'in 14 days',
+    'certificate show',
+  ],
+  [
+    'coverage',
+    subscribed({ coverage: [{ ...missingHour, missing: 1 }] }),
+    '1 event of the subscription alps is missing',
+    'earshot reconcile --since',
+  ],
+  [
+    'readers',
+    reader({ behind: 9_999, unreadSinceUs: nowUs - 16 * minuteUs }),
+    '9,999 notifications, the oldest received 16 min ago',
+    'lag decreases',
+  ],
+  ['sinks', sink({ fault: 'Gone.' }), 'Nothing is delivered to the sink archive', 'earshot doctor'],
+  [
+    'sinks',
     sink({
-      waiting: 9,
-      oldestLiveWaitingAtUs: nowUs - minuteUs,
-      lastDeliveredAtUs: nowUs - minuteUs,
+      ...{ waiting: 5, lastDeliveredAtUs: nowUs - dayUs },
+      oldestLiveWaitingAtUs: nowUs - 16 * minuteUs,
     }),
+    'archive does not deliver: 5',
+    'earshot sinks',
   ],
-  ['sinks', 'warning', sink({ fault: 'Its secret is gone.' })],
   [
     'sinks',
-    'warning',
     sink({ waiting: 5, failingSinceUs: nowUs - minuteUs, lastError: 'it answered 502' }),
+    'archive does not deliver: 5',
+    'earshot sinks',
   ],
   [
     'sinks',
-    'critical',
-    sink({ waiting: 5, failingSinceUs: nowUs - 7 * hourUs, lastError: 'it answered 502' }),
+    {
+      sinks: [
+        { ...archive, dead: 2 },
+        { ...archive, name: 'b', dead: 1 },
+      ],
+    },
+    'archive has refused 2 notifications permanently. (and 1 more)',
+    'sinks dead',
   ],
-  ['sinks', 'warning', sink({ dead: 2, lastError: 'it answered 422' })],
-  ['sinks', 'warning', sink({ isSetUp: false, waiting: 3 })],
-  ['sinks', 'warning', { rejectedConfig: 'sinks.a: it names no target.' }],
-  ['summaries', 'ok', {}],
+  ['sinks', sink({ isSetUp: false, waiting: 3 }), 'archive', 'earshot'],
+  ['sinks', { rejectedConfig: 'sinks.a: it names no target.' }, 'is rejected', 'earshot'],
   [
     'summaries',
-    'warning',
-    {
-      summaries: well.summaries && {
-        ...well.summaries,
-        refusedAnswer: { model: 'a/b', refused: 'it is empty', answer: '' },
-      },
-    },
+    summaries({ refusedAnswer }),
+    `answers of a/b are refused: it is empty. Last answer: "${'x'.repeat(200)}`,
+    'MODEL',
   ],
-  ['disk', 'ok', {}],
-  ['disk', 'warning', disk(4 * gib)],
-  ['disk', 'critical', disk(gib / 4)],
-  ['backup', 'ok', {}],
-  ['backup', 'warning', backup(49)],
-  ['alerts', 'warning', { alerts: [activeAlert('silence', 'alps')] }],
+  ['disk', disk(4 * gib), 'has only 4 GiB of free space', 'Free some space'],
+  ['backup', backup(49), 'last backup is 2 days old, although a backup', 'earshot backup'],
+  ['alerts', alert('silence', 'alps'), '1 active: silence (alps)', 'earshot alerts'],
 ];
+
+const critical: readonly Row[] = [
+  ['receiver', { receiver: null }, 'The receiver is not running', 'earshot start'],
+  // A worse current state is more important than an alert.
+  ['receiver', { receiver: null, ...alert('intake') }, 'The receiver is not running', 'earshot'],
+  ['receiver', receiver({ refusing: 'The disk is full.' }), 'refused: The disk is full.', 'doctor'],
+  ['receiver', alert('intake', '', 'critical'), 'The text of intake.', 'What to do about intake.'],
+  [
+    'receivers',
+    receivers('Full.'),
+    'applies no entries of the shared log',
+    'disk of this receiver',
+  ],
+  [
+    'subscriptions',
+    subscribed({}, { pausedSeenAtUs: nowUs }),
+    'alps is not running, although',
+    'earshot register',
+  ],
+  ['subscriptions', subscribed({ id: null }, { subscriptionId: null }), 'alps', 'earshot register'],
+  ['subscriptions', subscribed({}, { unfinished: true }), 'alps', 'earshot register'],
+  ['subscriptions', subscribed(queue(null, 80_000)), 'alps', 'No action is needed while'],
+  [
+    'subscriptions',
+    { alerts: [activeAlert('silence', 'alps'), activeAlert('silence', 'sea-ice', 'critical')] },
+    'The text of silence. (and 1 more)',
+    'What to do about silence.',
+  ],
+  ['certificate', { certificate: null }, 'no certificate yet', 'certificate renew'],
+  [
+    'certificate',
+    certificate({ notAfterUs: null, lifetimeUs: null, lastFailure: 'No route.' }),
+    'no certificate yet',
+    'certificate renew',
+  ],
+  ['certificate', certificate({ notAfterUs: nowUs - 1 }), 'has expired', 'certificate show'],
+  [
+    'sinks',
+    sink({ waiting: 5, failingSinceUs: nowUs - 7 * hourUs, lastError: 'it answered 502' }),
+    'archive does not deliver: 5',
+    'earshot sinks',
+  ],
+  ['disk', disk(gib / 4), 'free space', 'Free some space'],
+];
+
+const unknown: readonly Row[] = (['receiver', 'log', 'coverage', 'disk'] as const).map((part) => [
+  part,
+  failed(part),
+  'The state is unknown: It hangs.',
+  'earshot doctor',
+]);
+
+const byLevel = { ok: [...healthy, ...due], warning: warnings, critical, unknown };
+const states = Object.entries(byLevel).flatMap(([level, rows]) =>
+  rows.map(([name, changes, words, advice]) => {
+    return { level: level as Level, name, changes, words, advice };
+  }),
+);
 
 /** Returns what the terminal shows, without line breaks. */
 async function printed(status: Status): Promise<string> {
@@ -191,13 +372,13 @@ function alertTexts({
   ];
 }
 
-const pages: Partial<Record<StatusPart, string>> = {
+const pages: Partial<Record<string, string>> = {
   ...{ subscriptions: '/subscriptions', certificate: '/subscriptions', sinks: '/sinks' },
   ...{ summaries: '/summaries' },
 };
 
 /** Parts whose problems the watchdog finds in the facts of a test. */
-const watched: readonly StatusPart[] = [
+const watched: readonly string[] = [
   'subscriptions',
   'certificate',
   'coverage',
@@ -206,23 +387,48 @@ const watched: readonly StatusPart[] = [
   'backup',
 ];
 
+it('a healthy receiver has only parts of the level "ok"', () => {
+  const { parts } = evaluateStatus(well);
+  expect(isOk({ parts })).toBe(true);
+  expect(parts.map(({ part }) => part)).toEqual([
+    ...['receiver', 'log', 'disk', 'readers', 'subscriptions', 'coverage', 'certificate', 'sinks'],
+    ...['summaries', 'backup', 'alerts'],
+  ]);
+});
+
+it('an active alert keeps its part from the level "ok" until the watchdog resolves it', () => {
+  const levelOf = (changes: Partial<StatusFacts>) =>
+    evaluateStatus(wellFacts(changes)).parts.find(({ part }) => part === 'disk')?.level;
+  expect(levelOf(disk(5.5 * gib))).toBe('ok');
+  expect(levelOf({ ...disk(5.5 * gib), ...alert('disk') })).toBe('warning');
+});
+
 describe('the evaluation of', () => {
-  it.each(states)('%s that is %s is the same everywhere (%#)', async (name, level, changes) => {
+  it.each(states)('$name: $level, $words, is the same everywhere (%#)', async (state) => {
+    const { level, name, changes, words, advice } = state;
     const status = evaluateStatus(wellFacts(changes));
     const part = status.parts.find((one) => one.part === name);
     if (part === undefined) throw new Error(`There is no part ${name}.`);
     const { text, nextStep } = part;
+    const own = text.replace(/ \(and \d+ more\)$/, '');
     expect(part.level).toBe(level);
+    expect(text).toContain(words);
+    if (level === 'ok') expect(nextStep).toBe(advice ?? null);
+    else expect(nextStep).toContain(advice ?? '?');
 
     const terminal = await printed(status);
     expect(terminal).toContain(`${name.padEnd(13)}  ${text}\n`);
     if (nextStep !== null) expect(terminal).toContain(`Next: ${nextStep}\n`);
 
     const { get } = await openConsole({
-      ...{ status: async () => status, nowUs: () => nowUs, metrics: createMetrics(log) },
+      ...{
+        status: async () => status,
+        nowUs: () => nowUs,
+        metrics: createMetrics(statusParts, silentLog),
+      },
     });
     const { json } = await get('/api/status');
-    expect(json).toEqual(JSON.parse(JSON.stringify(toStatusJson(status))));
+    expect(json).toEqual(JSON.parse(JSON.stringify(toStatusJson(statusParts, status))));
     expect(json.parts).toContainEqual({ ...part, evidence: [...part.evidence] });
     expect(json.ok).toBe(isOk(status));
 
@@ -230,12 +436,12 @@ describe('the evaluation of', () => {
       expect(textOf((await get('/')).text)).toContain(text.replaceAll('`', ''));
     }
     const page = pages[name];
-    const isOne = status.subscriptions.length <= 1 && !text.includes('(and ');
+    const isOne = status.subscriptions.length <= 1;
     const hasOwnText = name !== 'subscriptions' || (level !== 'ok' && isOne);
     if (page !== undefined && hasOwnText && (name !== 'sinks' || level !== 'ok')) {
       const shown = textOf((await get(page)).text);
       expect(shown).toContain(
-        status.subscriptions.length === 0 ? 'No subscription' : text.replaceAll('`', ''),
+        status.subscriptions.length === 0 ? 'No subscription' : own.replaceAll('`', ''),
       );
     }
 
@@ -243,17 +449,23 @@ describe('the evaluation of', () => {
     const number = { ok: 0, warning: 1, critical: 2, unknown: 3 }[level];
     expect(value('earshot_status_level', { part: name })).toBe(number);
 
-    const hasThing = status.subscriptions.length > 0 && changes.alerts === undefined;
+    // There are no alerts of a receiver without a certificate: it is not ready.
+    const hasThing =
+      status.subscriptions.length > 0 &&
+      changes.alerts === undefined &&
+      status.certificate?.notAfterUs != null;
     const isFound =
       hasThing && changes.rejectedConfig === undefined && changes.failures === undefined;
     if (level !== 'ok' && watched.includes(name) && isFound)
-      expect(alertTexts(status)).toContain(text);
+      expect(alertTexts(status)).toContain(own);
   });
 
   it('each sink and subscription has its own metric with its level', async () => {
-    const changes = { ...sink({ dead: 1 }), ...subscribed('alps', {}, { pausedSeenAtUs: nowUs }) };
+    const changes = { ...sink({ dead: 1 }), ...subscribed({}, { pausedSeenAtUs: nowUs }) };
     const status = evaluateStatus(wellFacts(changes));
-    const { value } = readScrape(await createMetrics(log).scrape(async () => status));
+    const { value } = readScrape(
+      await createMetrics(statusParts, silentLog).scrape(async () => status),
+    );
     expect(value('earshot_sink_level', { sink: 'archive' })).toBe(1);
     expect(value('earshot_subscription_level', { subscription: 'alps' })).toBe(2);
   });

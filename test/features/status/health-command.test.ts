@@ -1,7 +1,6 @@
 /** `earshot admin health`: the results that a container's health check gets. */
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -47,12 +46,7 @@ function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegE
 }
 
 describe('earshot admin health', () => {
-  it('exits with 0 and one line when the receiver can accept a notification', async () => {
-    const { port } = await startReceiver();
-    expect(await health(port)).toMatchObject(takes(`https://127.0.0.1:${port}`));
-  });
-
-  it('connects to loopback when the receiver listens on all addresses', async () => {
+  it('exits with 0 and one line when the receiver, here on all addresses, accepts notifications', async () => {
     const { port } = await startReceiver();
     const ended = await health(port, { EARSHOT_LISTEN: `0.0.0.0:${port}` });
     expect(ended).toMatchObject(takes(`https://127.0.0.1:${port}`));
@@ -116,11 +110,6 @@ describe('earshot admin health exits with 1 and the reason', () => {
     expectUnhealthy(await health(port), /: the receiver did not answer within 5 s\./);
   });
 
-  it('when there is no certificate yet', async () => {
-    const port = await portOf(createHttpsServer({}));
-    expectUnhealthy(await health(port), /: it does not use HTTPS .*\(E\w+\)\. Start the receiver/);
-  });
-
   it('when only one side uses HTTPS', async () => {
     const { port } = await startReceiver();
     expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection was lost \(/);
@@ -139,13 +128,10 @@ describe('earshot admin health exits with 1 and the reason', () => {
   });
 });
 
-describe('earshot admin health exits with 2', () => {
-  it('and every problem when the configuration is not valid for a receiver', async () => {
-    const dataDir = temporaryDirectory();
-    const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
-    const { err } = await expectEnd(runCommand('admin health', { env }), 2);
-    expect(err).toContain('EARSHOT_LISTN is not a known variable. Did you mean EARSHOT_LISTEN?');
-    expect(err).toContain('No endpoint credentials are configured.');
-    expect(err).toContain('EARSHOT_LISTEN has port 0');
-  });
+it('earshot admin health exits with 2 and every problem of the configuration', async () => {
+  const dataDir = temporaryDirectory();
+  const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
+  const { err } = await expectEnd(runCommand('admin health', { env }), 2);
+  for (const part of ['Did you mean EARSHOT_LISTEN?', 'No endpoint credentials', 'has port 0'])
+    expect(err).toContain(part);
 });

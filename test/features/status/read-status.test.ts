@@ -1,19 +1,26 @@
 /** Sources of a status: a store as it is on disk, and parts that fail, hang, or are requested at once. */
 import { describe, expect, it } from 'vitest';
+import { createGather, createStatus } from '../../../src/core/status/read-status.ts';
+import type { StatusSources } from '../../../src/core/status/status-part.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { hourUs } from '../../../src/core/terms/time-units.ts';
-import {
-  createStatus,
-  gatherStatus,
-  type StatusSources,
-} from '../../../src/features/status/read-status.ts';
+import type { DeliveryState } from '../../../src/features/sinks/terms.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { queueState } from '../../admin/sample-queue.ts';
-import { delivery, notification } from '../../helpers/deliveries.ts';
+import { delivery as deliveryOf, notification } from '../../helpers/deliveries.ts';
+import { testIo } from '../../helpers/fake-io.ts';
+import { statusParts } from '../../helpers/status.ts';
+import { settingWith } from '../../receiver/serve-config.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { beginUs, covered, dayUs, registration } from '../alerts/watch-context.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
-import { doneWith, productJob } from '../summary/summary-jobs.ts';
+
+const delivery: DeliveryState = {
+  names: ['orders', 'faulty'],
+  kinds: new Map([['orders', 'webhook']]),
+  faults: new Map([['faulty', 'Why.']]),
+  fault: null,
+};
 
 const nowUs = beginUs + 10 * dayUs + hourUs / 4;
 
@@ -21,33 +28,28 @@ async function openSources(changes: Partial<StatusSources> = {}) {
   const { store, dataDir } = await openSqliteStore({ nowUs: () => nowUs });
   const warned: object[] = [];
   const sources: StatusSources = {
-    ...{ store, dataDir, index: false, hasEndpoint: true, behindProxy: true },
-    probes: { certificate: async () => null, disk: async () => null },
+    ...{ store, version: '1.2.3', io: testIo({ nowUs: () => nowUs }) },
+    setting: settingWith({ dataDir, index: false }),
     receiver: async () => null,
-    backgroundJobs: () => ({
-      version: '1.2.3',
-      deliveryState: () => ({
-        names: ['orders', 'faulty'],
-        kinds: new Map([['orders', 'webhook']]),
-        faults: new Map([['faulty', 'Why.']]),
-        fault: null,
-      }),
-      summaryMode: async () => 'off',
-      backupEveryHours: null,
-      comparisonOff: null,
-    }),
-    nowUs: () => nowUs,
+    running: {
+      store,
+      job: (name) => (name === 'sinks' ? { state: () => delivery } : undefined),
+    },
+    rejected: async () => null,
     log: { warn: (fields) => void warned.push(fields) },
     ...changes,
   };
   return { store, sources, warned };
 }
 
+const gatherStatus = (sources: StatusSources, parts = statusParts) =>
+  createGather(parts, sources)();
+
 /** Stores one notification for each of the times, for the subscription alps. */
 async function push(store: Store, ...receivedAtUs: number[]): Promise<void> {
   for (const [i, us] of receivedAtUs.entries()) {
     const about = { subscription: 'alps', receivedAtUs: us };
-    await store.accept(delivery([notification(i + 1)], about));
+    await store.accept(deliveryOf([notification(i + 1)], about));
   }
 }
 
@@ -56,13 +58,14 @@ describe('the facts of a store', () => {
     const { store, sources } = await openSources();
     const [first, last] = [nowUs - dayUs, nowUs - hourUs];
     await push(store, first, last);
-    await store.accept(delivery('no JSON', { receivedAtUs: last }));
+    await store.accept(deliveryOf('no JSON', { receivedAtUs: last }));
     const before = await gatherStatus(sources);
     expect(before.failures).toEqual([]);
     expect(before.log).toMatchObject({
-      ...{ firstPosition: 1, lastPosition: 2, quarantined: 1, indexBytes: 0, pruned: null },
+      ...{ firstPosition: 1, lastPosition: 2, quarantined: 1, pruned: null },
       ...{ firstReceivedAtUs: first, lastReceivedAtUs: last },
     });
+    expect(before.indexBytes).toBe(0);
     expect(before.log?.usedBytes).toBeGreaterThan(10_000);
     // A duplicate, and a delivery time of a clock that was ahead.
     const mark = { subscription: 'alps', username: 'catalogue' };
@@ -74,33 +77,25 @@ describe('the facts of a store', () => {
   it('describe subscriptions: their state, and when the catalogue pauses or cancels them', async () => {
     const { store, sources } = await openSources();
     const times = { activityAtUs: nowUs - 2 * dayUs, notifiedAtUs: nowUs - 2 * dayUs };
-    for (const [name, fields] of Object.entries({
-      a: {},
-      b: { pausedSeenAtUs: nowUs - dayUs },
-      c: { status: 'paused' as const },
-      d: { status: 'paused' as const },
-      e: { subscriptionId: null },
-      f: { unfinished: true, subscriptionId: null },
-    })) {
-      const save = registration({ name, ...times, ...fields });
-      await store.administration.commit({ save });
-    }
+    const rows: [Parameters<typeof registration>[0], string, boolean][] = [
+      [{ name: 'a' }, 'running', false],
+      [{ name: 'b', pausedSeenAtUs: nowUs - dayUs }, 'paused', false],
+      [{ name: 'c', status: 'paused' }, 'paused', true],
+      [{ name: 'd', subscriptionId: null }, 'absent', false],
+      [{ name: 'e', unfinished: true, subscriptionId: null }, 'unfinished', false],
+    ];
+    for (const [fields] of rows)
+      await store.administration.commit({ save: registration({ ...times, ...fields }) });
     const mark = { subscription: 'a', username: 'catalogue', lastAtUs: nowUs - hourUs };
     await store.administration.markDeliveries([mark]);
     const { subscriptions } = await gatherStatus(sources);
-    const shown = subscriptions.map(({ name, state, pausedOnPurpose }) => [
-      name,
-      state,
-      pausedOnPurpose,
-    ]);
-    expect(shown).toEqual([
-      ['a', 'running', false],
-      ['b', 'paused', false],
-      ['c', 'paused', true],
-      ['d', 'paused', true],
-      ['e', 'absent', false],
-      ['f', 'unfinished', false],
-    ]);
+    expect(subscriptions).toMatchObject(
+      rows.map(([fields, state, pausedOnPurpose]) => ({
+        name: fields?.name,
+        state,
+        pausedOnPurpose,
+      })),
+    );
     expect(subscriptions[0]).toMatchObject({
       lastDeliveryAtUs: nowUs - hourUs,
       pausesAtUs: nowUs - hourUs + 60 * dayUs,
@@ -110,7 +105,7 @@ describe('the facts of a store', () => {
       ...{ lastDeliveryAtUs: null, pausesAtUs: null },
       cancelsAtUs: nowUs + 363 * dayUs,
     });
-    expect(subscriptions[4]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
+    expect(subscriptions[3]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
   });
 
   it('describe the queues of registered subscriptions only', async () => {
@@ -147,45 +142,20 @@ describe('the facts of a store', () => {
   });
 
   it('describe readers: the position of each, and since when it lags', async () => {
-    const { store, sources } = await openSources({ index: true });
+    const { store, sources } = await openSources();
     await push(store, nowUs - 3 * hourUs, nowUs - 2 * hourUs, nowUs - hourUs);
     await store.moveCursor('mine', 1, nowUs);
     await store.moveCursor('sink:orders', 3, nowUs);
     await store.moveCursor('summaries', 2, nowUs);
     const { readers } = await gatherStatus(sources);
-    expect(readers).toHaveLength(4);
-    expect(readers).toEqual(
-      expect.arrayContaining([
-        ...[
-          {
-            name: 'product index',
-            of: 'index',
-            position: 0,
-            behind: 3,
-            unreadSinceUs: nowUs - 3 * hourUs,
-          },
-        ],
-        ...[
-          {
-            name: 'reader mine',
-            of: 'tail',
-            position: 1,
-            behind: 2,
-            unreadSinceUs: nowUs - 2 * hourUs,
-          },
-        ],
-        ...[{ name: 'sink orders', of: 'sink', position: 3, behind: 0, unreadSinceUs: null }],
-        ...[
-          {
-            name: 'summaries',
-            of: 'summaries',
-            position: 2,
-            behind: 1,
-            unreadSinceUs: nowUs - hourUs,
-          },
-        ],
-      ]),
-    );
+    const read = (name: string, of: string, position: number, unreadSinceUs: number | null) => {
+      return { name, of, position, behind: 3 - position, unreadSinceUs, lagMaxUs: null };
+    };
+    expect(readers.toSorted((a, b) => a.position - b.position)).toEqual([
+      read('reader mine', 'tail', 1, nowUs - 2 * hourUs),
+      read('summaries', 'summaries', 2, nowUs - hourUs),
+      read('sink orders', 'sinks', 3, null),
+    ]);
   });
 
   it('describe sinks: those that are configured, those that are not, and the faults of each', async () => {
@@ -209,18 +179,6 @@ describe('the facts of a store', () => {
       },
       { name: 'orders', isSetUp: true, target: 'webhook', fault: null, ...none },
     ]);
-  });
-
-  it('describe summaries without counting the finished ones', async () => {
-    const { store, sources } = await openSources();
-    const jobs = [1, 2, 3].map((n) => productJob(n, { dueAtUs: nowUs + n - 2 }));
-    const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs: nowUs });
-    const result = doneWith('A text.');
-    await store.summaries.settle({ job: { id: ids[0] ?? 0, revision: 1 }, result });
-    await store.summaries.beginRequest({ atUs: nowUs, tokens: 100 });
-    expect((await gatherStatus(sources)).summaries).toEqual({
-      ...{ mode: 'off', waiting: 2, dueAtUs: nowUs, requests: 1, tokens: 100, refusedAnswer: null },
-    });
   });
 
   it('describe backups, alerts, and the extent of pruning', async () => {
@@ -247,11 +205,15 @@ describe('a part that fails', () => {
     const { store, sources, warned } = await openSources();
     await push(store, nowUs - hourUs);
     const unavailable = new AppError('unavailable', 'It is away.', { details: ['For long.'] });
-    const probes = {
+    const reads: Record<string, () => Promise<never>> = {
       certificate: () => Promise.reject(unavailable),
       disk: () => Promise.reject(new Error('a password')),
     };
-    const status = await gatherStatus({ ...sources, probes });
+    const parts = statusParts.map((part) => {
+      const read = reads[part.name];
+      return read === undefined ? part : { ...part, open: () => ({ read }) };
+    });
+    const status = await gatherStatus(sources, parts);
     expect(status.failures.toSorted((a, b) => (a.part < b.part ? -1 : 1))).toEqual([
       { part: 'certificate', reason: 'It is away. For long.' },
       { part: 'disk', reason: 'Internal error; see the log.' },
@@ -264,28 +226,18 @@ describe('a part that fails', () => {
   it('can be every part that reads the store', async () => {
     const { store, sources } = await openSources();
     await store.close();
-    const { failures, log, summaries, parts } = await gatherStatus(sources);
-    expect(failures.map(({ part }) => part).toSorted()).toEqual([
+    const { failures, log, summaries } = await gatherStatus(sources);
+    const parts = [
       ...['alerts', 'backup', 'coverage', 'log', 'readers', 'sinks', 'subscriptions', 'summaries'],
-    ]);
+    ];
+    expect(failures.map(({ part }) => part).toSorted()).toEqual(parts);
     expect({ log, summaries }).toEqual({ log: null, summaries: null });
-    expect(parts).toHaveLength(11);
   });
 
   it('can hang: the others are reported', { timeout: 20_000 }, async () => {
     const { sources } = await openSources({ receiver: () => new Promise(() => undefined) });
     const { failures } = await gatherStatus(sources);
     expect(failures).toEqual([{ part: 'receiver', reason: 'No answer within 5 s.' }]);
-  });
-
-  it('can be the sinks, when the file that names them is unreadable', async () => {
-    const { sources } = await openSources();
-    const backgroundJobs = () => ({
-      ...sources.backgroundJobs(),
-      deliveryState: () => ({ names: null, fault: 'earshot.config.ts cannot be read.' }),
-    });
-    const { failures } = await gatherStatus({ ...sources, backgroundJobs });
-    expect(failures).toEqual([{ part: 'sinks', reason: 'earshot.config.ts cannot be read.' }]);
   });
 });
 
@@ -297,7 +249,8 @@ describe('a status that is requested repeatedly', () => {
       gathered += 1;
       return null;
     };
-    const status = createStatus({ ...sources, receiver, nowUs: () => now });
+    const io = testIo({ nowUs: () => now });
+    const status = createStatus(statusParts, { ...sources, receiver, io });
     const [one, other] = await Promise.all([status(), status(), status()]);
     expect(one).toBe(other);
     expect(await status()).toBe(one);

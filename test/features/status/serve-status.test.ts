@@ -3,93 +3,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { UnreadyReason } from '../../../src/core/api/app.ts';
-import { AppError } from '../../../src/core/terms/app-error.ts';
-import { watchProbes } from '../../../src/features/alerts/watch-probes.ts';
 import { readState, writeState } from '../../../src/features/certificate/acme-state.ts';
+import { readCertificateStatus } from '../../../src/features/certificate/status.ts';
 import { createReadiness } from '../../../src/receiver/console.ts';
-import { serveStatus } from '../../../src/receiver/serve.ts';
 import { notification } from '../../helpers/deliveries.ts';
-import { nowUs } from '../../helpers/fake-io.ts';
-import { silentLog } from '../../helpers/recording-log.ts';
-import { runningJobs } from '../../helpers/running-jobs.ts';
+
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openServed } from '../../receiver/served-context.ts';
-import { openSqliteStore } from '../../store/sqlite-store.ts';
 
-async function openStatus(reasons: readonly UnreadyReason[]) {
-  const { store, dataDir } = await openSqliteStore();
-  const broken = {
-    ...store,
-    checkWritable: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
-  };
-  const config = {
-    ...{ dataDir, index: false, tls: { kind: 'off' as const }, trustedProxies: [], console: null },
-    ...{ listen: { host: '127.0.0.1', port: 0 }, publicUrl: undefined, logLevel: 'warn' as const },
-    ...{ credentials: { source: 'variables' as const, pairs: [] }, diskReserveBytes: undefined },
-    sharedLog: null,
-  };
-  let now = nowUs;
-  const served = serveStatus(
-    config,
-    { store: broken, readiness: async () => reasons, log: silentLog },
-    { nowUs: () => now },
-  );
-  return {
-    ...served,
-    pass: (us: number) => {
-      now += us;
-    },
-  };
-}
-
-describe('a receiver', () => {
-  it('accepts notifications since its start, and has no optional parts by default', async () => {
-    const { status, setBackgroundJobs, pass } = await openStatus([]);
-    pass(60_000_000);
-    expect(await status()).toMatchObject({
-      ...{ version: 'unknown', sinks: [], behindProxy: true, failures: [] },
-      receiver: {
-        startedAtUs: nowUs,
-        pid: null,
-        refusing: null,
-        queue: { bytes: 0, bytesMax: 2 ** 26 },
-      },
-    });
-    setBackgroundJobs(
-      runningJobs({
-        version: '1.2.3',
-        deliveryState: () => ({ names: ['act'], fault: 'It is broken.' }),
-        summaryMode: async () => 'digest',
-        comparisonOff: null,
-        backupEveryHours: 24,
-      }),
-    );
-    pass(5_000_000);
-    expect(await status()).toMatchObject({
-      version: '1.2.3',
-      sinks: [{ name: 'act', isSetUp: true, fault: 'It is broken.' }],
-      summaries: { mode: 'digest' },
-      backups: { everyHours: 24 },
-    });
-  });
-
-  it.each<[UnreadyReason, string]>([
-    ['store', 'The disk is full.'],
-    ['writer', 'The database writer does not answer.'],
-    ['certificate', 'There is no valid certificate.'],
-  ])('reports that it is not ready because of its %s', async (reason, words) => {
-    const { status } = await openStatus([reason]);
-    const { receiver, parts } = await status();
-    expect(receiver).toMatchObject({ refusing: words });
-    expect(parts[0]).toMatchObject({
-      level: 'critical',
-      text: `Notifications are refused: ${words}`,
-    });
-  });
-});
-
-const dayUs = 86_400_000_000;
 const ready = { status: 200, text: 'ready' };
 
 describe('a running receiver', () => {
@@ -98,6 +19,8 @@ describe('a running receiver', () => {
     breakStore();
     passUs(10_000_000);
     expect(await ask('/readyz')).toEqual({ status: 503, text: 'store' });
+    const { receiver } = JSON.parse((await ask('/api/status')).text);
+    expect(receiver).toMatchObject({ pid: process.pid, refusing: expect.stringMatching(/\.$/) });
     expect(await ask('/healthz')).toMatchObject({ status: 200 });
     repairStore();
     await expect.poll(() => ask('/readyz')).toEqual(ready);
@@ -109,16 +32,6 @@ describe('a running receiver', () => {
     expect(await post('/notifications/alps', body)).toBe(200);
     await store.close();
     expect(await ask('/readyz')).toEqual({ status: 503, text: 'writer' });
-  });
-
-  it('is not ready before its certificate is valid, and after it has expired', async () => {
-    const { ask, passUs } = await openServed();
-    passUs(-dayUs);
-    expect(await ask('/readyz')).toEqual({ status: 503, text: 'certificate' });
-    passUs(dayUs);
-    expect(await ask('/readyz')).toEqual(ready);
-    passUs(31 * dayUs);
-    expect(await ask('/readyz')).toEqual({ status: 503, text: 'certificate' });
   });
 });
 
@@ -134,12 +47,17 @@ describe('readiness', () => {
     expect(await readiness()).toEqual(['writer', 'certificate']);
   });
 
-  it('requires no certificate for plain HTTP', async () => {
-    const served = (certificate: typeof valid | null | undefined) =>
-      createReadiness({ store: writable, certificate: { served: () => certificate }, nowUs })();
-    expect(await served(undefined)).toEqual([]);
-    expect(await served(valid)).toEqual([]);
-    expect(await served(null)).toEqual(['certificate']);
+  it('requires a valid certificate, except for plain HTTP', async () => {
+    const expired = { ...valid, notAfterUs: 1 };
+    const early = { ...valid, notBeforeUs: 9_000_000 };
+    const reasons = [undefined, valid, null, expired, early].map((certificate) =>
+      createReadiness({
+        ...{ store: writable, nowUs },
+        certificate: certificate === undefined ? undefined : { served: () => certificate },
+      })(),
+    );
+    const refused = ['certificate'];
+    expect(await Promise.all(reasons)).toEqual([[], [], refused, refused, refused]);
   });
 });
 
@@ -153,14 +71,13 @@ it('contains the results of the attempts for a first certificate', async () => {
     ...({ kind: 'acme', ...order, email: undefined, challenge: 'http-01' } as const),
     ...{ httpListen: { host: '127.0.0.1', port: 1 }, extraCaPem: undefined, eab: undefined },
   };
-  const intake = { checkWritable: async () => undefined };
-  const { certificate } = watchProbes({ dataDir, tls }, intake);
+  const certificate = () => readCertificateStatus(tls, dataDir).status;
   const untried = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
-  expect(await certificate()).toEqual({ notAfterUs: null, lifetimeUs: null, ...untried });
+  expect(certificate()).toEqual({ notAfterUs: null, lifetimeUs: null, ...untried });
   const lastFailure = { text: 'No such name. Correct it.', link: null };
   const failed = { failures: 1, lastAttemptAtUs: atUs, lastFailure };
   await writeState(dataDir, { ...readState(dataDir, order), ...failed });
-  expect(await certificate()).toMatchObject({
+  expect(certificate()).toMatchObject({
     notAfterUs: null,
     lastAttemptAtUs: atUs,
     lastFailure: 'No such name. Correct it.',

@@ -1,10 +1,8 @@
 /** The facts of a healthy receiver; tests change one at a time. */
 
 import type { Registration } from '../../../src/admin/account.ts';
-import type { AlertKind } from '../../../src/core/terms/kinds.ts';
-import type { Alert } from '../../../src/features/alerts/terms.ts';
-import { evaluateStatus } from '../../../src/features/status/parts.ts';
-import type { StatusFacts, StatusPart } from '../../../src/features/status/status.ts';
+import type { StatusFacts } from '../../../src/core/status/status-part.ts';
+import type { Alert } from '../../../src/core/terms/check.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { view } from '../alerts/watch-context.ts';
@@ -45,11 +43,12 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
       firstPosition: 1,
       lastPosition: 6_204_332,
       firstReceivedAtUs: nowUs - 400 * dayUs,
-      indexBytes: 1.1 * gibibyte,
       lastReceivedAtUs: nowUs - 2 * minuteUs,
       quarantined: 0,
       pruned: null,
     },
+    indexBytes: 1.1 * gibibyte,
+    rejectedConfig: null,
     receivers: null,
     subscriptions: [
       subscription('alps', { lastDeliveryAtUs: nowUs - 2 * minuteUs }),
@@ -66,16 +65,16 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     },
     readers: [
       {
-        ...{ name: 'product index', of: 'index', position: 6_204_332 },
-        ...{ behind: 0, unreadSinceUs: null },
+        ...{ name: 'product index', of: 'products', position: 6_204_332 },
+        ...{ behind: 0, unreadSinceUs: null, lagMaxUs: 15 * minuteUs },
       },
       {
-        ...{ name: 'sink archive', of: 'sink', position: 6_204_332 },
-        ...{ behind: 0, unreadSinceUs: null },
+        ...{ name: 'sink archive', of: 'sinks', position: 6_204_332 },
+        ...{ behind: 0, unreadSinceUs: null, lagMaxUs: null },
       },
       {
         ...{ name: 'summaries', of: 'summaries', position: 6_204_332 },
-        ...{ behind: 0, unreadSinceUs: null },
+        ...{ behind: 0, unreadSinceUs: null, lagMaxUs: null },
       },
     ],
     summaries: {
@@ -117,11 +116,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
 }
 
 /** An alert that was raised an hour ago. */
-export function activeAlert(
-  kind: AlertKind,
-  subject = '',
-  level: Alert['level'] = 'warning',
-): Alert {
+export function activeAlert(kind: string, subject = '', level: Alert['level'] = 'warning'): Alert {
   return {
     id: 1,
     ...{ kind, subject, level },
@@ -131,10 +126,4 @@ export function activeAlert(
     raisedAtUs: nowUs - hourUs,
     resolvedAtUs: null,
   };
-}
-
-/** Evaluates one part; all other facts are healthy. */
-export async function evaluatedPart(part: StatusPart, changes: Partial<Facts> = {}) {
-  const { parts } = evaluateStatus(wellFacts(changes));
-  return parts.find((one) => one.part === part);
 }

@@ -1,6 +1,8 @@
 /** Receiver states: one with every field set, and one with every field changed. */
+
+import type { Status } from '../../../src/core/status/status.ts';
 import { type Evaluation, evaluation, ok } from '../../../src/core/terms/evaluation.ts';
-import { type Status, statusParts } from '../../../src/features/status/status.ts';
+import { partNames } from '../../helpers/status.ts';
 import { subscription } from './status-facts.ts';
 
 const hourUs = 3_600_000_000;
@@ -36,11 +38,12 @@ export function sampleStatus(moved = false): Status {
       firstPosition: 10 + step,
       lastPosition: 6_000 + step,
       firstReceivedAtUs: agoUs(30 * dayUs),
-      indexBytes: 7_000 + step,
       lastReceivedAtUs: agoUs(hourUs),
       quarantined: 8 + step,
       pruned: { position: 9, receivedBeforeUs: agoUs(40 * dayUs), prunedAtUs: agoUs(2 * dayUs) },
     },
+    indexBytes: 7_000 + step,
+    rejectedConfig: null,
     receivers: [
       {
         ...{ name: 'receiver-1', isThis: true, reportedAtUs: agoUs(5_000_000), lag: 3 + step },
@@ -78,12 +81,16 @@ export function sampleStatus(moved = false): Status {
     readers: [
       {
         name: 'product index',
-        of: 'index',
+        of: 'products',
         position: 5_000,
         behind: 1_000 + step,
         unreadSinceUs: agoUs(600_000_000),
+        lagMaxUs: 900_000_000,
       },
-      { name: 'sink orders', of: 'sink', position: 6_000, behind: step, unreadSinceUs: null },
+      {
+        ...{ name: 'sink orders', of: 'sinks', position: 6_000, behind: step },
+        ...{ unreadSinceUs: null, lagMaxUs: null },
+      },
     ],
     summaries: {
       mode: 'each',
@@ -144,7 +151,7 @@ export function sampleStatus(moved = false): Status {
       everyHours: 24 + step,
     },
     failures: moved ? [{ part: 'disk', reason: 'It does not say.' }] : [],
-    parts: statusParts.map((part) => ({
+    parts: partNames.map((part) => ({
       part,
       ...sampleEvaluation(moved && part === 'disk'),
     })),

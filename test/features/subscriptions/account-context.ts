@@ -1,43 +1,25 @@
 /** A catalogue account in the sandbox, a receiver over real TLS, and commands that use both. */
 
-import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { app } from '../../../src/app.ts';
-import { loadConfig } from '../../../src/core/config/config.ts';
+import { loadServed } from '../../../src/core/config/config.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
-import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
+import { serve } from '../../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
+import { startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
-import { type Ended, type FakeIoOptions, runCommand, type Words } from '../../helpers/fake-io.ts';
+import { type FakeIoOptions, runCommand, testIo, type Words } from '../../helpers/fake-io.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 export const endpointPair = { username: 'earshot-first', password: 'the-first-endpoint-password' };
 
-export interface AccountContext {
-  /** Contains the certificate, the data directory, and `earshot.config.ts` if a test writes one. */
-  folder: string;
-  dataDir: string;
-  env: Record<string, string>;
-  sandbox: Sandbox;
-  receiver: RunningReceiver;
-  publicUrl: string;
-  /** The receiver's log lines, as JSON. */
-  log: string[];
-  /** Runs a command in the folder, on the sandbox's clock. */
-  run(argv: Words, options?: Partial<FakeIoOptions>): Promise<Ended>;
-  /** Advances the clock of sandbox, receiver and commands. */
-  passDays(days: number): void;
-}
+export type AccountContext = Awaited<ReturnType<typeof openAccountContext>>;
 
 /** Opens the context; everything is closed when the test has finished. */
-export async function openAccountContext(
-  options: { sandbox?: Partial<SandboxOptions> } = {},
-): Promise<AccountContext> {
+export async function openAccountContext(options: { sandbox?: Partial<SandboxOptions> } = {}) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
   const authority = await createCertificateAuthority({ now: Date.now });
@@ -64,22 +46,19 @@ export async function openAccountContext(
     EARSHOT_ACCOUNT_PASSWORD: account.password,
   };
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1000;
+  /** Runs a command in the folder, on the sandbox's clock. */
   const run = (argv: Words, more: Partial<FakeIoOptions> = {}) =>
     runCommand(argv, { env, nowUs, workingDir: folder, ...more });
   const created = await run('credentials create');
   if (created.code !== 0) throw new Error(created.err);
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, logger } = recordLog();
-  const config = loadConfig({ settings, env, readFile: () => '' }, ['serve']);
-  const receiver = await serve(config, logger, {
-    nowUs,
-    newId: randomUUID,
-    features: app,
-    random: Math.random,
-  });
+  const config = loadServed({ settings, env, readFile: () => '' }, 'start', { hasEndpoint: true });
+  const receiver = await serve(config, logger, testIo({ nowUs }));
   onTestFinished(() => receiver.close());
   const publicUrl = (receiver.url ?? '').replace('127.0.0.1', 'localhost');
   env.EARSHOT_PUBLIC_URL = publicUrl;
+  /** Advances the clock of sandbox, receiver and commands. */
   const passDays = (days: number) => sandbox.clock.advance(days * 86_400_000);
   return { folder, dataDir, env, sandbox, receiver, publicUrl, log, run, passDays };
 }
@@ -97,6 +76,7 @@ async function writeCertificate(
   return files;
 }
 
+/** `log` has the lines as JSON. */
 function recordLog() {
   const log: string[] = [];
   const at = (level: string) => (fields: object, message: string) =>

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Difference, Plan } from '../../../src/admin/differences.ts';
 import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
-import { painter } from '../../../src/core/cli/output.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
 import { differenceJson, planText } from '../../../src/features/subscriptions/plan-output.ts';
 import { expectEnd } from '../../helpers/fake-io.ts';
@@ -53,55 +52,32 @@ describe('a difference', () => {
   });
 });
 
-describe('a plan', () => {
-  it('shows its differences in order, then unchanged subscriptions, then the limits', () => {
-    const plan: Plan = {
-      ...empty,
-      differences: [{ ...removed, name: 'old', old: [current] }, creating()],
-      unchanged: ['sea', 'ice'],
-      obsolete: ['old', 'older'],
-      unmanaged: [current, current],
-      counts: { running: 1, total: 4 },
-    };
-    const lines = planText(plan, limits, plain).split('\n');
-    expect(lines.filter((line) => /^\S/.test(line))).toEqual([
-      '- delete    old',
-      '+ create    alps',
-      '= unchanged: sea, ice',
-      '! not configured, kept: older  (to delete: --prune)',
-    ]);
-    expect(lines.slice(-2)).toEqual([
-      '  Subscriptions: 1 of 2 running, 4 of 10 in total; 2 unmanaged (never changed).',
-      '',
-    ]);
-  });
-
-  it('without changes prints only the limits', () => {
-    expect(planText(empty, { runningMax: 1, totalMax: 3 }, plain)).toBe(
-      '  Subscriptions: 0 of 1 running, 0 of 3 in total.\n',
-    );
-  });
-
-  it('is coloured on a terminal, with the same text', () => {
-    const terminal = { write: () => true, once: () => undefined, isTTY: true };
-    const differences = [creating(), replacing()];
-    const coloured = planText({ ...empty, differences }, limits, painter({ env: {} }, terminal));
-    expect(coloured).toContain('\u001b[32m+\u001b[39m');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours consist of them
-    const bare = coloured.replaceAll(/\u001b\[\d+m/g, '');
-    expect(bare).toBe(planText({ ...empty, differences }, limits, plain));
-  });
+it('a plan shows its differences in order, then unchanged subscriptions, then the limits', () => {
+  const plan: Plan = {
+    ...empty,
+    differences: [{ ...removed, name: 'old', old: [current] }, creating()],
+    unchanged: ['sea', 'ice'],
+    obsolete: ['old', 'older'],
+    unmanaged: [current, current],
+    counts: { running: 1, total: 4 },
+  };
+  const lines = planText(plan, limits, plain).split('\n');
+  expect(lines.filter((line) => /^\S/.test(line))).toEqual([
+    '- delete    old',
+    '+ create    alps',
+    '= unchanged: sea, ice',
+    '! not configured, kept: older  (to delete: --prune)',
+  ]);
+  expect(lines.slice(-2)).toEqual([
+    '  Subscriptions: 1 of 2 running, 4 of 10 in total; 2 unmanaged (never changed).',
+    '',
+  ]);
 });
 
 describe('text from the catalogue', () => {
   const nasty = 'a\u001b[2J\r\nb\u0007\u009b1m\u202ec\u2028d';
   const odd: CatalogueSubscription = {
-    ...current,
-    id: nasty,
-    status: nasty,
-    events: [nasty],
-    filter: nasty,
-    endpoint: nasty,
+    ...{ ...current, id: nasty, status: nasty, events: [nasty], filter: nasty, endpoint: nasty },
   };
   const edit = { status: 'running', endpoint } as const;
 
@@ -121,22 +97,20 @@ describe('text from the catalogue', () => {
   );
 });
 
-describe('a secret', () => {
-  it('is in no plan: a plan shows that credentials change, without the values', async () => {
-    const { dataDir, run } = await openAccountContext();
-    const register = ['register', '--event', 'created'];
-    const created = await expectEnd(run([...register, '--yes']), 0);
-    const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
-    await writeCredentialsFile(dataDir, [endpointPair, next]);
-    const shown = await run([...register, '--dry-run']);
-    expect(shown.out).toContain('~ change credentials default');
-    const json = await run([...register, '--dry-run', '--json']);
-    expect(JSON.parse(json.out).changes).toMatchObject([{ actions: ['change credentials'] }]);
-    for (const { out, err } of [created, shown, json]) {
-      for (const pair of [endpointPair, next, account]) {
-        expect(out + err).not.toContain(pair.password);
-        expect(out + err).not.toContain(pair.username);
-      }
+it('a secret is in no plan: a plan shows that credentials change, without the values', async () => {
+  const { dataDir, run } = await openAccountContext();
+  const register = ['register', '--event', 'created'];
+  const created = await expectEnd(run([...register, '--yes']), 0);
+  const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
+  await writeCredentialsFile(dataDir, [endpointPair, next]);
+  const shown = await run([...register, '--dry-run']);
+  expect(shown.out).toContain('~ change credentials default');
+  const json = await run([...register, '--dry-run', '--json']);
+  expect(JSON.parse(json.out).changes).toMatchObject([{ actions: ['change credentials'] }]);
+  for (const { out, err } of [created, shown, json]) {
+    for (const pair of [endpointPair, next, account]) {
+      expect(out + err).not.toContain(pair.password);
+      expect(out + err).not.toContain(pair.username);
     }
-  });
+  }
 });

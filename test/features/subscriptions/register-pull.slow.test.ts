@@ -2,23 +2,37 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
 import { collect } from '../../helpers/deliveries.ts';
-import { expectEnd, startCommand } from '../../helpers/fake-io.ts';
+import { expectEnd, printedJson, startCommand } from '../../helpers/fake-io.ts';
 import { type AccountContext, asPerson, openAccountContext, unmanaged } from './account-context.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 const pulled = ['register', '--pull', '--filter', filter, '--yes'];
 
+const change = ['register', '--filter', otherFilter, '--yes'];
+
 /** Opens an account without a public URL. */
-async function openPull(...options: Parameters<typeof openAccountContext>) {
-  const context = await openAccountContext(...options);
-  const { publicUrl, env } = context;
-  delete env.EARSHOT_PUBLIC_URL;
-  const usePublicUrl = () => {
-    env.EARSHOT_PUBLIC_URL = publicUrl;
+async function openPull(service: Partial<SandboxOptions>['service'] = {}) {
+  const context = await openAccountContext({ sandbox: { service } });
+  delete context.env.EARSHOT_PUBLIC_URL;
+  return context;
+}
+
+/** Opens an account with a registered pull subscription, and publishes entries of its queue. */
+async function openQueue(service: Partial<SandboxOptions>['service'] = {}) {
+  const context = await openPull(service);
+  await expectEnd(context.run(pulled), 0, 'Done.');
+  await context.sandbox.publishNow(60);
+  const queued = context.sandbox.queues()[0]?.length ?? 0;
+  expect(queued).toBeGreaterThan(10);
+  /** Expects every entry in the log, and these subscriptions. */
+  const expectStored = async (...expected: string[]) => {
+    expect(await context.receiver.store.lastPosition()).toBe(queued);
+    expect(subscriptions(context)).toEqual(expected);
   };
-  return { ...context, usePublicUrl };
+  return { ...context, expectStored };
 }
 
 /** Writes a file with one pull subscription. */
@@ -33,189 +47,129 @@ function subscriptions({ sandbox }: Pick<AccountContext, 'sandbox'>) {
   return sandbox.subscriptions().map(({ type, status, filter: own }) => `${type} ${status} ${own}`);
 }
 
-/** Returns the ids of the products of the events of a kind of subscription, published and stored. */
-async function compared({ sandbox, receiver }: AccountContext) {
-  const ids = sandbox.entries().map(({ productId }) => productId);
-  const stored = await collect(receiver.store.find({ order: 'oldest' }));
-  return { published: new Set(ids), stored: new Set(stored.map(({ productId }) => productId)) };
-}
-
 describe('earshot register --pull', () => {
-  it('needs an account only, and creates a subscription with a queue', async () => {
+  it('needs an account only, creates a subscription with a queue, and keeps the type', async () => {
     const context = await openPull();
     const { out } = await expectEnd(context.run(pulled), 0, 'Done.');
     expect(out).toContain('type      pull');
     expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
     const [known] = await context.receiver.store.administration.registrations();
     expect(known).toMatchObject({ name: 'default', type: 'pull', credentialsDigest: null });
-    await expectEnd(context.run('register --yes'), 0);
-    expect(subscriptions(context)).toHaveLength(1);
-  });
-
-  it('keeps the type when only the filter changes, and says so in JSON', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    const plan = await expectEnd(
-      context.run(['register', '--filter', otherFilter, '--dry-run', '--json']),
-      0,
-    );
-    expect(JSON.parse(plan.out)).toMatchObject({
-      changes: [
-        { actions: ['replace'], desired: { type: 'pull', endpoint: null }, differs: ['filter'] },
-      ],
+    await expectEnd(context.run('register --check'), 0);
+    const argv = ['register', '--filter', otherFilter, '--dry-run', '--json'];
+    const desired = { type: 'pull', endpoint: null };
+    expect(await printedJson(context.run(argv))).toMatchObject({
+      changes: [{ actions: ['replace'], desired, differs: ['filter'] }],
     });
   });
 
-  it('registers the pull subscriptions of earshot.config.ts', async () => {
-    const context = await openPull();
-    writeConfig(context, 'alps');
-    await expectEnd(context.run('register --yes'), 0);
-    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
-    await expectEnd(context.run('register --check'), 0);
-  });
-
-  it('adopts a queue with the same filter, and warns of other readers', async () => {
-    const context = await openPull();
-    context.sandbox.addSubscription({ type: 'pull', filter });
-    const { out } = await expectEnd(context.run(pulled), 0);
-    expect(out).toContain('~ adopt');
-    expect(out).toContain('no other program may read this subscription');
-    expect(subscriptions(context)).toHaveLength(1);
-  });
-
-  it('adopts no queue with another filter, and no queue that it has for another name', async () => {
+  it('adopts only a queue with the same filter that has no name, and warns of other readers', async () => {
     const context = await openPull();
     context.sandbox.addSubscription({ type: 'pull', filter: otherFilter, status: 'paused' });
-    await expectEnd(context.run(pulled), 0);
+    context.sandbox.addSubscription({ type: 'pull', filter });
+    const { out } = await expectEnd(context.run(pulled), 0);
+    expect(out).toMatch(/~ adopt[\s\S]*no other program may read this subscription/);
+    const both = [`pull paused ${otherFilter}`, `pull running ${filter}`];
+    expect(subscriptions(context)).toEqual(both);
     await expectEnd(context.run([...pulled, '--subscription', 'second']), 0);
-    expect(subscriptions(context)).toEqual([
-      `pull paused ${otherFilter}`,
-      `pull running ${filter}`,
-      `pull running ${filter}`,
-    ]);
+    expect(subscriptions(context)).toEqual([...both, `pull running ${filter}`]);
   });
 
   it('creates one subscription although the answer to the creation is lost', async () => {
-    const context = await openPull({ sandbox: { service: { createAnswersLost: 1 } } });
+    const context = await openPull({ createAnswersLost: 1 });
     await expectEnd(context.run(pulled), 0);
-    expect(subscriptions(context)).toHaveLength(1);
+    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
+  });
+
+  it('refuses two types, and push without a public URL, with the way around', async () => {
+    const context = await openPull();
+    await expectEnd(context.run('register --pull --push --yes'), 2);
+    await expectEnd(context.run(['register', '--filter', filter]), 2, 'register --pull');
   });
 });
 
 describe('a change of a pull subscription', () => {
   it('stores what is left in the old queue before the old one is deleted, without a gap', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    await context.sandbox.publishNow(120);
-    const queued = context.sandbox.queues()[0]?.length ?? 0;
-    expect(queued).toBeGreaterThan(20);
-    await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
-    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
-    expect(await context.receiver.store.lastPosition()).toBe(queued);
+    const context = await openQueue();
+    await expectEnd(context.run(change), 0);
+    await context.expectStored(`pull running ${otherFilter}`);
     expect(await context.receiver.store.administration.gaps()).toEqual([]);
     expect(context.sandbox.totals().lost).toBe(0);
   });
 
   it('from push to pull and back loses nothing', async () => {
-    const context = await openPull();
-    context.usePublicUrl();
-    const { sandbox, run } = context;
+    const context = await openAccountContext();
+    const { sandbox, run, receiver } = context;
     await expectEnd(run(['register', '--event', 'created', '--filter', filter, '--yes']), 0);
+    for (const type of ['pull', 'push']) {
+      await sandbox.publishNow(40);
+      await sandbox.quiet();
+      await expectEnd(run(['register', `--${type}`, '--yes']), 0, 'Done.');
+      expect(subscriptions(context)).toEqual([`${type} running ${filter}`]);
+    }
     await sandbox.publishNow(40);
     await sandbox.quiet();
-    await expectEnd(run(['register', '--pull', '--yes']), 0, 'Done.');
-    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
-    await sandbox.publishNow(40);
-    await expectEnd(run(['register', '--push', '--yes']), 0, 'Done.');
-    expect(subscriptions(context)).toEqual([`push running ${filter}`]);
-    await sandbox.publishNow(40);
-    await sandbox.quiet();
-    const { published, stored } = await compared(context);
-    expect(published.size).toBeGreaterThan(20);
-    expect(stored).toEqual(published);
-    expect(await context.receiver.store.administration.gaps()).toEqual([]);
+    const stored = await collect(receiver.store.find({ order: 'oldest' }));
+    const idsOf = (all: readonly { productId: string }[]) =>
+      new Set(all.map((one) => one.productId));
+    expect(idsOf(sandbox.entries()).size).toBeGreaterThan(20);
+    expect(idsOf(stored)).toEqual(idsOf(sandbox.entries()));
+    expect(await receiver.store.administration.gaps()).toEqual([]);
   });
 
-  it.each(['allow', 'refuse'] as const)(
-    'with one free place, pauses the old one and records the gap (queue of a paused one: %s)',
-    async (readOfPaused) => {
-      const context = await openPull({ sandbox: { service: { readOfPaused } } });
-      context.sandbox.addSubscription(unmanaged('a'));
-      await context.run(pulled);
-      await context.sandbox.publishNow(60);
-      const queued = context.sandbox.queues()[0]?.length ?? 0;
-      const { out } = await expectEnd(
-        context.run(['register', '--filter', otherFilter, '--yes']),
-        0,
-      );
-      expect(out).toContain('the short gap is recorded');
-      expect(await context.receiver.store.lastPosition()).toBe(queued);
+  it.each([
+    ['with one free place', 'allow', [unmanaged('a')]],
+    ['with one free place', 'refuse', [unmanaged('a')]],
+    [
+      'in a full account',
+      'allow',
+      Array.from({ length: 9 }, (_, i) => unmanaged(`s${i}`, 'paused')),
+    ],
+  ] as const)(
+    '%s reads the old queue first, and records the gap (%s reading a paused one)',
+    async (_, readOfPaused, others) => {
+      const context = await openQueue({ readOfPaused });
+      for (const one of others) context.sandbox.addSubscription(one);
+      const { out } = await expectEnd(context.run(change), 0);
+      expect(out).toContain('gap is recorded');
+      const kept = others.map(({ status, filter: own }) => `push ${status} ${own}`);
+      await context.expectStored(...kept, `pull running ${otherFilter}`);
       expect(await context.receiver.store.administration.gaps()).toHaveLength(1);
     },
   );
 
-  it('in a full account, reads the old queue before it is deleted', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(unmanaged(`s${i}`, 'paused'));
-    await context.sandbox.publishNow(60);
-    const queued = context.sandbox.queues()[0]?.length ?? 0;
-    await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
-    expect(await context.receiver.store.lastPosition()).toBe(queued);
-  });
-
-  it('repeats a refused read of the old queue', async () => {
-    const context = await openPull({ sandbox: { service: { queueRetryAfterSeconds: null } } });
-    await context.run(pulled);
-    const change = ['register', '--filter', otherFilter, '--yes'];
-    context.sandbox.service.change({ nextQueueCalls: { rateLimited: 1 } });
-    await expectEnd(context.run(change), 0, 'Done.');
-    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
-  });
-
-  it('that is interrupted while the old queue is read is completed by the next run', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    await context.sandbox.publishNow(60);
-    const queued = context.sandbox.queues()[0]?.length ?? 0;
-    context.sandbox.service.change({
-      nextQueueCalls: { brokenJson: 0 },
-      readTopBeyondMax: 'refuse',
-    });
-    context.sandbox.service.change({ queueFaults: { serverError: 1 } });
-    const change = ['register', '--filter', otherFilter, '--yes'];
-    const cut = await context.run(change);
-    expect(cut.code, cut.err).toBe(1);
-    expect(cut.err).toContain('The change is not complete. To continue: `earshot register`.');
-    expect(subscriptions(context)).toHaveLength(2);
-    context.sandbox.service.change({ queueFaults: { serverError: 0 } });
-    await expectEnd(context.run(change), 0);
-    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
-    expect(await context.receiver.store.lastPosition()).toBe(queued);
-  });
-
-  it('that Ctrl-C ends while the old queue is read says how to continue', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    await context.sandbox.publishNow(60);
-    const { folder } = context;
+  it('that Ctrl-C ends while the old queue is read is completed by the next run', async () => {
+    const context = await openQueue();
+    const { sandbox, run, folder } = context;
     const env = { ...context.env, EARSHOT_PULL_REQUESTS_PER_MINUTE: '40' };
-    const change = ['register', '--filter', otherFilter, '--yes'];
     const running = startCommand(change, { workingDir: folder, env });
-    const reads = () => context.sandbox.requests().filter(({ path }) => path.includes('/Read'));
-    const before = reads().length;
-    await expect.poll(() => reads().length).toBeGreaterThan(before + 1);
+    const reads = () => sandbox.requests().filter(({ path }) => path.includes('/Read')).length;
+    const before = reads();
+    await expect.poll(reads).toBeGreaterThan(before + 1);
     running.stop();
-    const { code, err } = await running.ended;
-    expect(code).toBe(1);
-    expect(err).toContain('Stopped. Completed work is kept.');
+    const { err } = await expectEnd(running.ended, 1, 'Stopped. Completed work is kept.');
     expect(err).not.toContain('Internal error');
+    expect(subscriptions(context)).toHaveLength(2);
+    await expectEnd(run(change), 0);
+    await context.expectStored(`pull running ${otherFilter}`);
   });
 
-  it('that removes it stores what is left in its queue', async () => {
+  it('that fails says how to continue', async () => {
+    const context = await openQueue();
+    const failing: typeof fetch = async (input, init) =>
+      input instanceof Request && input.method === 'DELETE'
+        ? new Response('', { status: 400 })
+        : fetch(input, init);
+    const failed = context.run(change, { fetch: failing });
+    await expectEnd(failed, 1, 'The change is not complete. To continue: `earshot register`.');
+    await expectEnd(context.run(change), 0);
+    await context.expectStored(`pull running ${otherFilter}`);
+  });
+
+  it('that removes it from earshot.config.ts stores what is left in its queue', async () => {
     const context = await openPull();
     writeConfig(context, 'second', 'default');
-    await context.run('register --yes');
+    await expectEnd(context.run('register --yes'), 0);
     await context.sandbox.publishNow(60);
     const queued = context.sandbox.queues()[0]?.length ?? 0;
     writeConfig(context, 'default');
@@ -226,32 +180,22 @@ describe('a change of a pull subscription', () => {
 });
 
 describe('maintenance of a pull subscription', () => {
-  it('resumes what the catalogue paused after 60 days without an acknowledgement', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    context.passDays(61);
-    expect(subscriptions(context)).toEqual([`pull paused ${filter}`]);
-    const { out } = await expectEnd(context.run('maintain'), 0);
-    expect(out).toContain('resumed');
-    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
-  });
-
-  it('counts an acknowledgement as activity', async () => {
-    const context = await openPull();
-    await context.run(pulled);
+  it('resumes it after 60 days without an acknowledgement, which counts as activity', async () => {
+    const context = await openQueue();
     context.passDays(50);
-    await context.sandbox.publishNow(60);
     // Reads the queue, and keeps the subscription.
-    await context.run(['register', '--filter', otherFilter, '--yes']);
+    await context.run(change);
     context.passDays(50);
     expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
-    const { out } = await expectEnd(context.run('maintain'), 0);
-    expect(out).not.toContain('resumed');
+    context.passDays(11);
+    expect(subscriptions(context)).toEqual([`pull paused ${otherFilter}`]);
+    expect((await expectEnd(context.run('maintain'), 0)).out).toContain('resumed');
+    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
   });
 
   it('does not complete an interrupted creation, and adopts no queue', async () => {
-    const context = await openPull({ sandbox: { service: { createsRefused503: 100 } } });
-    expect((await context.run(pulled)).code).toBe(1);
+    const context = await openPull({ createsRefused503: 100 });
+    await expectEnd(context.run(pulled), 1);
     context.sandbox.service.change({ createsRefused503: 0 });
     context.sandbox.addSubscription({ type: 'pull', filter });
     expect((await context.run('maintain')).out).toContain('earshot register');
@@ -263,50 +207,19 @@ describe('maintenance of a pull subscription', () => {
   it('creates what is gone again, and adopts no foreign queue', async () => {
     const context = await openPull();
     await context.run(pulled);
-    const [own] = context.sandbox.subscriptions();
-    await asPerson(context, own?.id ?? '');
+    await asPerson(context, context.sandbox.subscriptions()[0]?.id ?? '');
     const foreign = context.sandbox.addSubscription({ type: 'pull', filter });
-    const { out } = await expectEnd(context.run('maintain'), 0);
-    expect(out).toContain('recreated');
+    expect((await expectEnd(context.run('maintain'), 0)).out).toContain('recreated');
     const [known] = await context.receiver.store.administration.registrations();
     expect(known?.subscriptionId).not.toBe(foreign.id);
   });
-
-  it('is paused after its queue is stored, and resumed by commands', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    await context.sandbox.publishNow(60);
-    const queued = context.sandbox.queues()[0]?.length;
-    await expectEnd(context.run('subscriptions pause default'), 0);
-    expect(subscriptions(context)).toEqual([`pull paused ${filter}`]);
-    await expectEnd(context.run('subscriptions resume default'), 0);
-    expect(await context.receiver.store.lastPosition()).toBe(queued);
-    const { out } = await expectEnd(context.run('subscriptions list'), 0);
-    expect(out).toMatch(/default +running .* pull /);
-  });
 });
 
-describe('mistakes', () => {
-  it('a type is stated once', async () => {
-    const context = await openPull();
-    const both = await context.run(['register', '--pull', '--push', '--yes']);
-    expect(both).toMatchObject({ code: 2 });
-  });
-
-  it('a push subscription without a public URL is refused, with the way around', async () => {
-    const context = await openPull();
-    const ended = await context.run(['register', '--filter', filter, '--yes']);
-    expect(ended.code).toBe(2);
-    expect(ended.err).toContain('register --pull');
-  });
-
-  it('more running subscriptions than the catalogue allows', async () => {
-    const context = await openPull();
-    context.sandbox.addSubscription(unmanaged('a'));
-    context.sandbox.addSubscription(unmanaged('b'));
-    const ended = await context.run(pulled);
-    expect(ended.code).toBe(1);
-    expect(ended.err).toContain('permits 2 running subscriptions');
-    expect(subscriptions(context)).toHaveLength(2);
-  });
+it('a pull subscription is paused after its queue is stored, and resumed by commands', async () => {
+  const context = await openQueue();
+  await expectEnd(context.run('subscriptions pause default'), 0);
+  await context.expectStored(`pull paused ${filter}`);
+  await expectEnd(context.run('subscriptions resume default'), 0);
+  const { out } = await expectEnd(context.run('subscriptions list'), 0);
+  expect(out).toMatch(/default +running .* pull /);
 });

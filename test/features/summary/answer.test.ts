@@ -2,13 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lazyPlaces } from '../../../src/features/products/places/places.ts';
-import {
-  chatRequest,
-  checkAnswer,
-  estimateTokens,
-  type Facts,
-  repeatedRequest,
-} from '../../../src/features/summary/answer.ts';
+import { chatRequest, checkAnswer, type Facts } from '../../../src/features/summary/answer.ts';
 import { times } from '../../helpers/thorough.ts';
 
 const facts: Facts = {
@@ -152,12 +146,5 @@ describe('a request', () => {
     for (const value of Object.values(facts)) expect(system?.content).not.toContain(value);
     const example = /Example: (.*)/.exec(system?.content ?? '')?.[1] ?? '';
     expect(check(example)).toHaveProperty('text');
-  });
-
-  it('after a refusal has the reason, and is otherwise the same', () => {
-    const again = repeatedRequest(request, 'it is empty');
-    expect(again.messages[0]).toEqual(request.messages[0]);
-    expect(again.messages[1]?.content).toContain('refused, because it is empty.');
-    expect(estimateTokens(again)).toBeGreaterThan(estimateTokens(request));
   });
 });

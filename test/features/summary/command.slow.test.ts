@@ -115,20 +115,6 @@ it('--digest writes one text for each complete window, or for the current one', 
   ]);
 });
 
-it('writes the text of the template after two refused answers, and without a model', async () => {
-  const context = await createSummaryContext({ next: { emptyContent: 2 } });
-  const words = ['--each', '--limit', '1'];
-  const refused = await context.summarize(words);
-  expect(refused).toMatchObject({ code: 0, err: '1 from the template.\n' });
-  expect(refused.out).toMatch(/ #1 from the template\n[\s\S]* The answer of the model was refused/);
-  expect(context.inference.totals().requests).toBe(2);
-  const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
-  const { err } = await context.summarize(words, { env });
-  expect(err).toMatch(/^1 from the template\. No model is configured: set EARSHOT_INFERENCE_API_K/);
-  expect(await context.summaries()).toMatchObject([{ model: null, reason: null }]);
-  expect(context.inference.totals().requests).toBe(2);
-});
-
 it.each([
   [{ EARSHOT_SUMMARY_REQUESTS_PER_DAY: '2' }, 0, /^2 written\. 2 waiting\. The budget is used up/],
   [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, 1, /^earshot: 4 waiting\. .*INFERENCE_API_KEY/],

@@ -1,6 +1,5 @@
 /** `earshot query summaries`: every format and filter, and harmful texts. */
 
-import { stripVTControlCharacters, styleText } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { summaryFields } from '../../../src/core/terms/read-models.ts';
 import { nowUs, printed, printedJson } from '../../helpers/fake-io.ts';
@@ -51,14 +50,6 @@ it('prints summaries below their subject, with their state and reason', async ()
     '',
     '',
   ]);
-});
-
-it('wraps texts for a terminal before it colours them', async () => {
-  const { out } = await context.earshot(argv, { isTTY: true, columns: 40 });
-  const texts = stripVTControlCharacters(out).match(/^ {2}.*$/gm) ?? [];
-  expect(texts).toContain('  The answer of the model was refused:');
-  const line = '  The answer of the model was refused:';
-  expect(out).toContain(styleText('yellow', line, { validateStream: false }));
 });
 
 it('prints pages, and says what creates summaries', async () => {

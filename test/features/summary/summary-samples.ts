@@ -11,7 +11,7 @@ export const hostile = '=1+1 \u001b[2J\u009b31m\u202e<b>&"quoted", \nnext\u2028l
 /** Characters that must not reach a terminal. */
 export const steering = /[\p{Cc}\u202e\u2028](?<!\n)/u;
 
-export interface SampleSummary {
+interface SampleSummary {
   job?: Partial<NewSummaryJob>;
   /** Queued without one. */
   result?: SummaryOutcome;

@@ -149,13 +149,13 @@ it('asks a second time with the reason, and then takes the template', async () =
   });
 });
 
-it('writes from the template without a model', async () => {
-  const { receive, collect, work, rows } = await openContext({ model: null });
-  await receive(1);
-  await collect();
-  expect(await work()).toEqual(['template']);
-  expect(await rows()).toMatchObject([{ state: 'done', reason: null, text: { model: null } }]);
-});
+/** A context with one product, whose job is collected. */
+async function openOne(changes: Partial<SummaryContext> = {}) {
+  const context = await openContext(changes);
+  await context.receive(1);
+  await context.collect();
+  return context;
+}
 
 describe('the requests', () => {
   it.each([
@@ -182,9 +182,7 @@ describe('the requests', () => {
 
   it('count with their reported tokens, also before a second attempt', async () => {
     const budget = { requestsPerDay: 9, tokensPerDay: 800 };
-    const { receive, collect, work, answers, context } = await openContext({ budget });
-    await receive(1);
-    await collect();
+    const { work, answers, context } = await openOne({ budget });
     answers.push('12 clouds');
     expect(await work()).toEqual(['written']);
     expect(await context.summaries.spending(startUs)).toMatchObject({ requests: 2, tokens: 200 });
@@ -196,9 +194,7 @@ describe('the requests', () => {
     [{ scope: 'service', retryAfterMs: 9e9 }, hourUs],
     [{ scope: 'settings' }, 900 * secondUs],
   ])('pause after %j, with the template in the meantime', async (answer, pauseUs) => {
-    const { receive, collect, work, rows, answers, clock } = await openContext();
-    await receive(1);
-    await collect();
+    const { work, rows, answers, clock } = await openOne();
     answers.push(answer);
     expect(await work()).toEqual(['blocked']);
     const [row] = await rows();
@@ -209,21 +205,23 @@ describe('the requests', () => {
   });
 });
 
-it('gives up the model after seven days', async () => {
-  const { receive, collect, work, rows, answers, clock } = await openContext();
-  await receive(1);
-  await collect();
-  answers.push({ scope: 'settings' });
-  await work();
-  clock.us += 8 * dayUs;
+it.each<[string, Partial<SummaryContext>]>([
+  ['without a model', { model: null }],
+  ['after seven days without an answer', {}],
+])('writes from the template %s', async (_when, changes) => {
+  const { work, rows, answers, clock } = await openOne(changes);
+  if (changes.model !== null) {
+    answers.push({ scope: 'settings' });
+    expect(await work()).toEqual(['blocked']);
+    clock.us += 8 * dayUs;
+  }
   expect(await work()).toEqual(['template']);
-  expect(await rows()).toMatchObject([{ reason: /7 days/, text: { model: null } }]);
+  const reason = changes.model === null ? null : /7 days/;
+  expect(await rows()).toMatchObject([{ state: 'done', reason, text: { model: null } }]);
 });
 
 it('removes the job of a product that is not in the index', async () => {
-  const { receive, collect, work, rows, removeProduct } = await openContext();
-  await receive(1);
-  await collect();
+  const { work, rows, removeProduct } = await openOne();
   removeProduct(1);
   expect(await work()).toEqual(['withdrawn']);
   expect(await rows()).toEqual([]);
@@ -263,23 +261,20 @@ describe('the rules', () => {
     ]);
   });
 
-  it('leave out notifications that are older than seven days', async () => {
-    const { receive, collect, rows, clock } = await openContext();
+  it('leave out notifications that are older than seven days, and begin at the end of the log', async () => {
+    const { receive, collect, rows, clock, store } = await openContext();
+    const products = async () => (await rows()).map(({ productId }) => productId);
     await receive(1);
     clock.us += 8 * dayUs;
     await receive(2);
     await collect();
-    expect((await rows()).map(({ productId }) => productId)).toEqual(['product-2']);
-  });
-
-  it('begin at the end of the log', async () => {
-    const { receive, collect, rows, store } = await openContext();
-    await receive(1);
+    expect(await products()).toEqual(['product-2']);
     await store.moveCursor(summaryReader, 99, startUs);
+    await receive(3);
     await collect();
-    await receive(2);
+    await receive(4);
     await collect();
-    expect((await rows()).map(({ productId }) => productId)).toEqual(['product-2']);
+    expect(await products()).toEqual(['product-4', 'product-2']);
   });
 });
 
@@ -312,12 +307,8 @@ const step = fc.oneof(
   fc.record({
     answers: fc.array(
       fc.constantFrom<Answer>(
-        'A {type}.',
-        'over Paris',
-        '{place}',
-        { scope: 'service' },
-        { scope: 'answer' },
-        { scope: 'settings' },
+        ...['A {type}.', 'over Paris', '{place}'],
+        ...(['service', 'answer', 'settings'] as const).map((scope) => ({ scope })),
       ),
       { maxLength: 4 },
     ),

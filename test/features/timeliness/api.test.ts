@@ -41,20 +41,13 @@ describe('/api/timeliness', () => {
     const { json, headers } = await get('/api/timeliness');
     const seconds = (one: number) => {
       const stage = { count: 3, negative: 1, p50: one, p90: 2 * one, p99: 3 * one, max: 4 * one };
-      return {
-        sensingToPublication: stage,
-        publicationToNotification: null,
-        notificationToReceipt: stage,
-      };
+      const ends = { sensingToPublication: stage, notificationToReceipt: stage };
+      return { ...ends, publicationToNotification: null };
     };
+    const publicationToReceipt = seconds(7).sensingToPublication;
     expect(json).toEqual({
-      since: '2026-05-01T12:00:00.000000Z',
-      until: '2026-05-02T12:00:00.000000Z',
-      total: {
-        ...seconds(1.5),
-        sensingToReceipt: null,
-        publicationToReceipt: seconds(7).sensingToPublication,
-      },
+      ...{ since: '2026-05-01T12:00:00.000000Z', until: '2026-05-02T12:00:00.000000Z' },
+      total: { ...seconds(1.5), sensingToReceipt: null, publicationToReceipt },
       hours: [{ hour: '2026-05-02T01:00:00.000000Z', ...seconds(-0.25) }],
       collections: [
         { collection: null, ...seconds(0.001) },
@@ -69,14 +62,8 @@ describe('/api/timeliness', () => {
     const { json } = await get(
       '/api/timeliness?since=2026-05-01&until=2026-05-01T06:00Z&subscription=alps&collection=SENTINEL-2',
     );
-    expect(noted).toEqual([
-      {
-        sinceUs: startUs - 24 * hourUs,
-        untilUs: startUs - 18 * hourUs,
-        subscription: 'alps',
-        collection: 'SENTINEL-2',
-      },
-    ]);
+    const period = { sinceUs: startUs - 24 * hourUs, untilUs: startUs - 18 * hourUs };
+    expect(noted).toEqual([{ ...period, subscription: 'alps', collection: 'SENTINEL-2' }]);
     expect(json.collections).toMatchObject([{ collection: 'SENTINEL-2' }]);
   });
 

@@ -1,9 +1,9 @@
 /** Geometries for maps. */
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
+import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { displayLimits, toDisplayGeometry } from '../../../src/filter/geometry/display.ts';
 import { polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
-import { box, line, point, polygon, ring } from './places.ts';
+import { line, point, polygon, ring } from './places.ts';
 
 /** A circle of `count` positions. */
 function circle([x, y]: Position, radius: number, count: number): Ring {
@@ -15,61 +15,31 @@ function circle([x, y]: Position, radius: number, count: number): Ring {
 }
 
 describe('a geometry for maps', () => {
-  it('keeps a usual footprint, rounded', () => {
-    const coordinates = [circle([10.123456, 46.654321], 1, 40)];
+  it('keeps a usual footprint, rounded, and points as points', () => {
+    const usual = circle([10.123456, 46.654321], 1, 40);
     const near = (value: number) => Math.round(value * 10_000) / 10_000;
-    expect(toDisplayGeometry({ type: 'Polygon', coordinates })).toEqual({
-      type: 'Polygon',
-      coordinates: [coordinates[0]?.map((position) => position.map(near))],
-    });
+    const rounded = usual.map(([x, y]): Position => [near(x), near(y)]);
+    expect(toDisplayGeometry(polygon(usual))).toEqual(polygon(rounded));
+    expect(toDisplayGeometry(point(1, 2))).toEqual(point(1, 2));
+    const mixed = { type: 'GeometryCollection', geometries: [point(5, 5), polygon(rounded)] };
+    expect(toDisplayGeometry(mixed as AnyGeometry)).toEqual(mixed);
   });
 
-  it('keeps the extent of a ring with many positions', () => {
-    const shown = toDisplayGeometry({
-      type: 'Polygon',
-      coordinates: [circle([0, 0], 10, 100_000)],
-    });
-    const positions = positionsOf(shown);
-    expect(positions.length).toBeLessThanOrEqual(displayLimits.positions + 1);
-    expect(Math.max(...positions.map(([x]) => x))).toBeCloseTo(10, 2);
-    expect(Math.min(...positions.map(([, y]) => y))).toBeCloseTo(-10, 2);
-  });
-
-  it('is cut at the antimeridian', () => {
-    const ring: Ring = [
-      [170, 0],
-      [-170, 0],
-      [-170, 10],
-      [170, 10],
-      [170, 0],
-    ];
-    const shown = toDisplayGeometry({ type: 'Polygon', coordinates: [ring] });
-    expect(polygonsOf(shown)).toHaveLength(2);
-  });
-
-  it('has points as points', () => {
-    expect(toDisplayGeometry({ type: 'Point', coordinates: [1, 2] })).toEqual({
-      type: 'Point',
-      coordinates: [1, 2],
-    });
-    const coordinates = Array.from({ length: 500 }, (_, i): Position => [i / 10, 0]);
-    const shown = toDisplayGeometry({ type: 'MultiPoint', coordinates });
-    expect(positionsOf(shown)).toHaveLength(displayLimits.points);
-  });
-
-  it('has lines as lines, cut and simplified, and all parts of a collection', () => {
-    const across = line('170.00001 0, -170 10');
-    expect(toDisplayGeometry(across)).toEqual({
+  it('keeps the extent of many positions, and is cut at the antimeridian', () => {
+    const shown = positionsOf(toDisplayGeometry(polygon(circle([0, 0], 10, 100_000))));
+    expect(shown.length).toBeLessThanOrEqual(displayLimits.positions + 1);
+    expect(Math.max(...shown.map(([x]) => x))).toBeCloseTo(10, 2);
+    expect(Math.min(...shown.map(([, y]) => y))).toBeCloseTo(-10, 2);
+    const long = Array.from({ length: 100_000 }, (_, i): Position => [i / 1000, i % 2]);
+    const track = positionsOf(toDisplayGeometry({ type: 'LineString', coordinates: long }));
+    expect(track.length).toBeLessThanOrEqual(displayLimits.positions + 1);
+    expect(track.at(-1)).toEqual([99.999, 1]);
+    expect(toDisplayGeometry(line('170.00001 0, -170 10'))).toEqual({
       type: 'MultiLineString',
       coordinates: [ring('170 0, 180 5'), ring('-180 5, -170 10')],
     });
-    const long = Array.from({ length: 100_000 }, (_, i): Position => [i / 1000, i % 2]);
-    const shown = toDisplayGeometry({ type: 'LineString', coordinates: long });
-    expect(positionsOf(shown).length).toBeLessThanOrEqual(displayLimits.positions + 1);
-    expect(positionsOf(shown).at(-1)).toEqual([99.999, 1]);
-    const square = polygon(box(0, 0, 1, 1));
-    const mixed = { type: 'GeometryCollection', geometries: [point(5, 5), square] } as const;
-    expect(toDisplayGeometry(mixed)).toEqual(mixed);
+    const points = { type: 'MultiPoint', coordinates: long } as const;
+    expect(positionsOf(toDisplayGeometry(points))).toHaveLength(displayLimits.points);
   });
 
   it.each<[string, Geometry]>([

@@ -13,7 +13,6 @@ import type {
 } from '../../../src/filter/filter-tree.ts';
 import { linesOf } from '../../../src/filter/geometry/ring.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
-import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { times } from '../../helpers/thorough.ts';
 import { arbitraryFootprints, mapped, turnedBy } from './arbitrary-areas.ts';
 import { box, line, meet, multi, parallel, point, polygon, ring } from './places.ts';
@@ -44,23 +43,6 @@ describe('two geometries intersect', () => {
         expect(meet(turnedBy(a, by), turnedBy(b, by))).toBe(meet(a, b));
       }),
       { numRuns: times(400, 2_000) },
-    );
-  });
-
-  it('in every corner, also when a ring crosses the antimeridian', () => {
-    const corner = fc.tuple(
-      fc.double({ min: -180, max: 180, noNaN: true }),
-      fc.double({ min: -80, max: 80, noNaN: true }),
-    );
-    fc.assert(
-      fc.property(
-        fc.array(corner, { minLength: 3, maxLength: 6 }),
-        fc.integer({ min: 0, max: 5 }),
-        (ring, i) => {
-          const at = ring[i % ring.length] ?? [0, 0];
-          expect(meet(polygon(ring), point(...at))).toBe(true);
-        },
-      ),
     );
   });
 
@@ -138,26 +120,12 @@ describe('a line', () => {
 });
 
 describe('across the antimeridian', () => {
-  const fiji = polygon(ring('177 -20, -178 -20, -178 -15, 177 -15, 177 -20'));
-
-  it('an edge takes the short way', () => {
-    const inside = ring('179 -17, -179 -17, 180 -17, -180 -17');
-    expectMet(fiji, inside, ring('0 -17, 176.9 -17, -177.9 -17'));
-  });
-
-  it('parts that were cut there are one', () => {
+  it('an edge takes the short way, and parts that were cut there are one', () => {
+    expectMet(polygon(box(-100, -10, 100, 10)), ring('180 0'), ring('0 0'));
     const cut = multi(box(177, -20, 180, -15), box(-180, -20, -178, -15));
     expect(meet(cut, polygon(box(179.5, -18, 180, -17)))).toBe(true);
     expect(meet(polygon(box(177, -20, 180, -15)), polygon(box(-180, -20, -178, -15)))).toBe(true);
     expect(meet(point(180, 3), point(-180, 3))).toBe(true);
-  });
-
-  it('a hole across it is a hole', () => {
-    const holed = polygon(
-      box(170, -30, 190, 30).map(([x, y]) => [x > 180 ? x - 360 : x, y]),
-      ring('178 -5, -178 -5, -178 5, 178 5, 178 -5'),
-    );
-    expectMet(holed, ring('-178 0, -175 0'), ring('180 0, -179 0'));
   });
 });
 
@@ -168,21 +136,13 @@ describe('around the globe', () => {
   });
 
   it('the rectangle of all longitudes and latitudes covers the globe, and a hole in it is a hole', () => {
-    const context = polygon(box(-180, -90, 180, 90));
-    expectMet(context, ring('0 0, 180 0, -180 10, 77 90, 3 -90'));
-    expect(meet(context, context)).toBe(true);
+    const globe = polygon(box(-180, -90, 180, 90));
+    expectMet(globe, ring('0 0, 180 0, -180 10, 77 90, 3 -90'));
+    expectMet(polygon(box(-180, -10, 180, 10)), ring('180 0'), ring('0 11, 180 11'));
     const holed = polygon(box(-180, -90, 180, 90), box(5, -5, 15, 5));
     expectMet(holed, ring('0 0, 180 0'), ring('10 0'));
     expect(meet(holed, polygon(box(9, -1, 11, 1)))).toBe(false);
     expect(meet(holed, polygon(box(4, -1, 6, 1)))).toBe(true);
-  });
-
-  it('a band of 360 degrees covers all longitudes', () => {
-    expectMet(polygon(box(-180, -10, 180, 10)), ring('180 0'), ring('0 11, 180 11'));
-  });
-
-  it('an edge of 200 degrees takes the short way', () => {
-    expectMet(polygon(box(-100, -10, 100, 10)), ring('180 0'), ring('0 0'));
   });
 });
 
@@ -193,13 +153,6 @@ describe('around a pole', () => {
       expectMet(polygon(one), ring('17 85, 180 89.9, -45 90'), ring('17 79, 0 -90'));
     }
     expectMet(polygon(parallel(-70)), ring('10 -75'), ring('10 -60'));
-  });
-
-  it('the same ring with sides along the pole is the same place', () => {
-    const written = polygon(ring('-180 80, 0 80, 180 80, 180 90, -180 90, -180 80'));
-    const within = ring('180 85, 5 90, -180 80');
-    expectMet(written, within, ring('180 79'));
-    expectMet(polygon(parallel(80)), within);
   });
 
   it('a hole around the pole leaves a ring without a seam', () => {
@@ -216,61 +169,41 @@ describe('around a pole', () => {
     expect(meet(polygon(ring('10 80, 20 80, 15 90, 10 80')), point(-100, 90))).toBe(true);
     expect(meet(point(0, -90), point(0, 90))).toBe(false);
   });
-
-  it('a swath of Sentinel-3 over the pole intersects only what lies under it', () => {
-    // Up at 100 degrees east, over the pole, down at 80 degrees west, about 1,400 km wide.
-    const swath = polygon(
-      ring(
-        '90 70, 110 70, 115 78, 150 85, -150 86, -110 84, -93 78, -90 70, -70 70, -65 78, -30 85, 30 86, 70 84, 87 78, 90 70',
-      ),
-    );
-    expect(geometryFaults(swath)).toEqual([]);
-    expectMet(swath, ring('0 90, 100 75'), ring('10 70'));
-    expect(meet(swath, polygon(parallel(89)))).toBe(true);
-  });
 });
 
 const boxes = (geometry: AnyGeometry) => boxesOf(toShape(geometry));
-const ofRing = (...ring: Ring) => boxes({ type: 'Polygon', coordinates: [ring] });
 const overlap = (a: Box, b: Box) =>
   a.west <= b.east && b.west <= a.east && a.south <= b.north && b.south <= a.north;
 
 describe('the bounding boxes of a shape', () => {
-  it('are one, or two at the antimeridian', () => {
-    expect(ofRing([1, 2], [3, 2], [3, 5], [1, 2])).toEqual([
-      { west: 1, south: 2, east: 3, north: 5 },
-    ]);
-    expect(ofRing([175, 0], [-170, 0], [-170, 5], [175, 0])).toEqual([
-      { west: 175, south: 0, east: 180, north: 5 },
-      { west: -180, south: 0, east: -170, north: 5 },
-    ]);
+  const around = (west: number, south: number, east: number, north: number) => ({
+    ...{ west, south, east, north },
   });
+  const points = (text: string): AnyGeometry => ({ type: 'MultiPoint', coordinates: ring(text) });
 
-  it('exclude the largest gap between parts', () => {
-    const points = (...longitudes: number[]) =>
-      boxes({ type: 'MultiPoint', coordinates: longitudes.map((x): Position => [x, 1]) });
-    expect(points(170, -160, -120)).toEqual([
-      { west: 170, south: 1, east: 180, north: 1 },
-      { west: -180, south: 1, east: -120, north: 1 },
-    ]);
-    expect(points(-100, 20)).toEqual([{ west: -100, south: 1, east: 20, north: 1 }]);
-  });
-
-  it('span all longitudes at a pole and for the whole globe', () => {
-    const all = { west: -180, east: 180 };
-    expect(boxes({ type: 'Point', coordinates: [40, 90] })).toEqual([
-      { ...all, south: 90, north: 90 },
-    ]);
-    expect(ofRing([0, 80], [120, 75], [-120, 80], [0, 80])).toEqual([
-      { ...all, south: 75, north: 90 },
-    ]);
-    const context = ofRing([-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]);
-    expect(context).toEqual([{ ...all, south: -90, north: 90 }]);
-  });
-
-  it('do not exist for a shape without a place', () => {
-    expect(ofRing()).toEqual([]);
-    expect(ofRing([Number.NaN, 3])).toEqual([]);
+  it.each<[string, AnyGeometry, Box[]]>([
+    ['one', polygon(ring('1 2, 3 2, 3 5, 1 2')), [around(1, 2, 3, 5)]],
+    [
+      'two at the antimeridian',
+      polygon(ring('175 0, -170 0, -170 5, 175 0')),
+      [around(175, 0, 180, 5), around(-180, 0, -170, 5)],
+    ],
+    [
+      'two without the largest gap between parts',
+      points('170 1, -160 1, -120 1'),
+      [around(170, 1, 180, 1), around(-180, 1, -120, 1)],
+    ],
+    ['one between parts', points('-100 1, 20 1'), [around(-100, 1, 20, 1)]],
+    ['all longitudes at a pole', point(40, 90), [around(-180, 90, 180, 90)]],
+    [
+      'all longitudes around a pole',
+      polygon(ring('0 80, 120 75, -120 80, 0 80')),
+      [around(-180, 75, 180, 90)],
+    ],
+    ['the globe', polygon(box(-180, -90, 180, 90)), [around(-180, -90, 180, 90)]],
+    ['none without a place', polygon([[Number.NaN, 3]]), []],
+  ])('are %s', (_, geometry, expected) => {
+    expect(boxes(geometry)).toEqual(expected);
   });
 
   it('overlap whenever the shapes intersect', () => {

@@ -56,33 +56,18 @@ describe('pruning by age', () => {
     expect(await prune(store, request)).toMatchObject({ notifications: 0, space: 0 });
   });
 
-  it('always keeps the newest notification, so that positions continue from it', async () => {
+  it('keeps the newest notification, so that positions continue, and everything from the first one to keep', async () => {
     const { store } = await openSqliteStore();
-    await fill(store, seconds(5));
-    expect(await pruneBefore(store, at(99))).toMatchObject({ notifications: 4 });
-    expect(await store.lastPosition()).toBe(5);
-    await fill(store, [5]);
-    expect(await store.lastPosition()).toBe(6);
-    expect(await prune((await openSqliteStore()).store, pruneRequest({ ageUs: 0 }))).toMatchObject({
-      notifications: 0,
-    });
-  });
-
-  it('stops at the first notification to keep, even if older ones were imported after it', async () => {
-    const { store } = await openSqliteStore();
-    await fill(store, [5, 6]);
-    await fill(store, [20]);
-    await fill(store, [1, 2]);
-    await fill(store, [30]);
+    // The older ones of the second group were imported.
+    for (const group of [[5, 6], [20], [1, 2], [30]]) await fill(store, group);
     expect(await pruneBefore(store, at(10))).toMatchObject({ notifications: 2 });
     expect(await ackIds(store)).toEqual(['ack-20', 'ack-1', 'ack-2', 'ack-30']);
-  });
-
-  it('removes nothing when the clock is earlier than the log', async () => {
-    const { store } = await openSqliteStore();
-    await fill(store, seconds(5));
-    const request = pruneRequest({ ageUs: 0 }, { nowUs: at(-86_400) });
-    expect(await prune(store, request)).toMatchObject({ notifications: 0 });
+    expect(await pruneBefore(store, at(99))).toMatchObject({ notifications: 3 });
+    expect(await store.lastPosition()).toBe(6);
+    await fill(store, [40]);
+    expect(await store.lastPosition()).toBe(7);
+    const { store: empty } = await openSqliteStore();
+    expect(await pruneBefore(empty, at(99))).toMatchObject({ notifications: 0 });
   });
 
   it('stores a pruned notification again when it is pushed again', async () => {
@@ -119,15 +104,6 @@ describe('pruning to a size', () => {
     expect(fileBytes()).toBe(usedBytes);
     expect(space).toBe(before.usedBytes + before.freeBytes - usedBytes);
     expect(await ackIds(store)).toHaveLength(2_000 - notifications);
-  });
-
-  it('leaves the requested share of the file free, and releases the rest', async () => {
-    const { store } = await openSqliteStore();
-    await fill(store, seconds(1_000), 3_000);
-    await prune(store, pruneRequest({ bytes: 3 * mb }, { nowUs: at(1_000), freeShare: 0.25 }));
-    const { usedBytes, freeBytes } = await store.pruning.logSize();
-    expect(freeBytes / (usedBytes + freeBytes)).toBeGreaterThan(0.2);
-    expect(freeBytes / (usedBytes + freeBytes)).toBeLessThanOrEqual(0.25);
   });
 });
 

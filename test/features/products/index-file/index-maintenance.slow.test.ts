@@ -7,21 +7,14 @@ import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  batchRowsMax,
-  indexBatch,
-} from '../../../../src/features/products/index-file/index-batches.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   catchUpIndex,
   rebuildIndex,
 } from '../../../../src/features/products/index-file/index-maintenance.ts';
-import { openProductFile } from '../../../../src/features/products/index-file/product-file.ts';
 import { productSchemaVersion } from '../../../../src/features/products/index-file/product-schema.ts';
 import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
-import { createReaderConnection } from '../../../../src/store/engine/database.ts';
-import { replaceBody } from '../../../helpers/replace-body.ts';
 import { deliveryOf, samples } from '../product-samples.ts';
 import {
   created,
@@ -74,12 +67,6 @@ const countsAndOne = (count: number) => {
 
 const slowly = { timeout: 10_000 };
 
-/** Delivers many notifications in one body. */
-async function deliverTogether({ store }: ProductContext, items: readonly object[]): Promise<void> {
-  const body = Buffer.from(JSON.stringify(items));
-  await store.accept({ body, subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 });
-}
-
 const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
 
@@ -101,39 +88,6 @@ describe('the index', () => {
     await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(20));
   });
 
-  it('follows the log while notifications arrive', async () => {
-    const context = await openProductContext();
-    context.follow();
-    await context.deliver(...eventsOf(50));
-    await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(50));
-    await context.deliver(...created({ Id: 'one more' }));
-    await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(50));
-  });
-
-  it('ends its transactions early on a slow machine, and is complete', async () => {
-    const context = await openProductContext();
-    await context.deliver(...eventsOf(100));
-    const events = await context.store.lastPosition();
-    const [log, index] = [
-      createReaderConnection(context.dataDir),
-      openProductFile(context.dataDir),
-    ];
-    onTestFinished(() => {
-      log.close();
-      index.close();
-    });
-    let nowMs = 0;
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 40));
-    onTestFinished(() => clock.mockRestore());
-    const files = { log: log.database(), index };
-    const counts: number[] = [];
-    do counts.push(indexBatch(files, batchRowsMax));
-    while (counts.at(-1) !== 0);
-    expect(Math.max(...counts)).toBeLessThan(30);
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(events);
-    expect(await countsOf(context)).toEqual(expectedCounts(100));
-  });
-
   it('is complete and counts nothing twice after repeated kills of its program', async () => {
     const context = await openProductContext();
     const count = 6_000;
@@ -151,16 +105,6 @@ describe('the index', () => {
     expect(indexedPosition).toBe(eventsOf(count).length);
     expect(await countsOf(context)).toEqual(expectedCounts(count));
   }, 60_000);
-
-  it('is the same whether two programs fill it or one', async () => {
-    const context = await openProductContext();
-    await context.deliver(...eventsOf(1_500));
-    await Promise.all([
-      catchUpIndex({ dataDir: context.dataDir }),
-      catchUpIndex({ dataDir: context.dataDir }),
-    ]);
-    expect(await countsOf(context)).toEqual(expectedCounts(1_500));
-  });
 
   it('is rebuilt while notifications arrive, and answers from the old file until then', async () => {
     const context = await openProductContext();
@@ -186,25 +130,15 @@ describe('the index', () => {
     expect(indexFiles(context.dataDir)).toEqual(['products-2.db']);
   });
 
-  it('stays unchanged when a rebuild is aborted', async () => {
-    const context = await openProductContext();
-    await context.index(...eventsOf(100));
-    const stop = new AbortController();
-    stop.abort();
-    await rebuildIndex({ dataDir: context.dataDir, signal: stop.signal });
-    expect(indexFiles(context.dataDir)).toEqual(['products-1.db']);
-    expect(await countsOf(context)).toEqual(expectedCounts(100));
-  });
-
   it('is rebuilt when the file is damaged, missing, or of another version', async () => {
-    for (const harm of [damage, giveOtherVersion, remove]) {
+    for (const harm of [damage, damageInside, giveOtherVersion, rmSync]) {
       const context = await openProductContext();
-      await context.index(...eventsOf(40));
+      await context.index(...eventsOf(400));
       // Also for programs that have the old file open.
-      expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
+      expect(await countsOf(context), harm.name).toEqual(expectedCounts(400));
       harm(join(context.dataDir, 'products-1.db'));
-      await catchUpIndex({ dataDir: context.dataDir });
-      expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
+      await context.index(...eventsOf(420).slice(eventsOf(400).length));
+      expect(await countsOf(context), harm.name).toEqual(expectedCounts(420));
       expect(indexFiles(context.dataDir), harm.name).toHaveLength(1);
     }
   });
@@ -224,52 +158,19 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(countsAndOne(60));
   });
 
-  it('is rebuilt by one program at a time', async () => {
+  it('is filled by two programs like by one, and rebuilt by one at a time', async () => {
     const context = await openProductContext();
-    await context.index(...eventsOf(300));
     const { dataDir } = context;
+    await context.deliver(...eventsOf(1_500));
+    await Promise.all([catchUpIndex({ dataDir }), catchUpIndex({ dataDir })]);
+    expect(await countsOf(context)).toEqual(expectedCounts(1_500));
     const results = await Promise.allSettled([
       rebuildIndex({ dataDir }),
       rebuildIndex({ dataDir }),
     ]);
     const refused = results.filter((result) => result.status === 'rejected');
     expect(refused).toMatchObject([{ reason: { code: 'conflict' } }]);
-    expect(await countsOf(context)).toEqual(expectedCounts(300));
-  });
-
-  it('is rebuilt when damage is found in the middle of the file', async () => {
-    const context = await openProductContext();
-    await context.index(...eventsOf(400));
-    damageInside(join(context.dataDir, 'products-1.db'));
-    await context.index(...eventsOf(420).slice(eventsOf(400).length));
-    expect(await countsOf(context)).toEqual(expectedCounts(420));
-  });
-
-  it('reads a body with very many notifications once', async () => {
-    const context = await openProductContext();
-    const count = 3_000;
-    const items = Array.from({ length: count }, (_, i) => ({
-      AckId: `many-${i}`,
-      ProductId: `many-${i}`,
-      SubscriptionEvent: 'created',
-      value: { Id: `many-${i}`, Name: `${i}.SAFE` },
-    }));
-    await deliverTogether(context, items);
-    await catchUpIndex({ dataDir: context.dataDir });
-    expect(await context.products.indexState()).toMatchObject({ products: count, skipped: 0 });
-  }, 10_000);
-
-  it('reports what to do while it does not exist', async () => {
-    const context = await openProductContext();
-    await expect(context.products.indexState()).rejects.toThrow(/earshot admin index rebuild/);
-  });
-
-  it('skips unreadable bodies and reports their number', async () => {
-    const context = await openProductContext();
-    await context.deliver(...eventsOf(10));
-    replaceBody(context.dataDir, 2, Buffer.from('not json'));
-    await catchUpIndex({ dataDir: context.dataDir });
-    expect(await context.products.indexState()).toMatchObject({ skipped: 1 });
+    expect(await countsOf(context)).toEqual(expectedCounts(1_500));
   });
 
   it('of another version is rebuilt in a background job of the receiver, which logs it and keeps running', async () => {
@@ -287,7 +188,9 @@ describe('the index', () => {
       ProductId: `product-${i}`,
       SubscriptionEvent: 'created',
     }));
-    await deliverTogether(context, items);
+    const body = Buffer.from(JSON.stringify(items));
+    const push = { subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 } as const;
+    await context.store.accept({ ...push, body });
     const logged: { fields: object; message: string }[] = [];
     context.follow((fields: object, message: string) => void logged.push({ fields, message }));
     await expect.poll(() => logged.length).toBeGreaterThan(0);
@@ -340,8 +243,4 @@ function giveOtherVersion(file: string): void {
   const index = new Sqlite(file);
   index.pragma('user_version = 999');
   index.close();
-}
-
-function remove(file: string): void {
-  rmSync(file);
 }

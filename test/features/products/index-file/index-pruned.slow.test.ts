@@ -120,11 +120,4 @@ describe('the index of a pruned log', () => {
       })
       .toEqual(['one more', records.at(-1)?.Id]);
   });
-
-  it('is not created when it does not exist', async () => {
-    const context = await openProductContext();
-    await context.deliver(...created({ Id: 'one' }));
-    expect(await pruneIndex({ dataDir: context.dataDir, signal })).toBe(0);
-    expect(readdirSync(context.dataDir).filter((name) => name.startsWith('products'))).toEqual([]);
-  });
 });

@@ -1,6 +1,6 @@
 /** A store, its index, and records of all kinds for tests of the index. */
 import { existsSync, readFileSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { Logger } from '../../../../src/core/terms/ports.ts';
 import {
   catchUpIndex,
@@ -9,6 +9,7 @@ import {
 import { openProducts } from '../../../../src/features/products/index-file/products.ts';
 import type { Entity } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
+import { readKey, writeKey } from '../../../../src/filter/product-order.ts';
 import type { FoundProduct, ProductQuery, Products } from '../../../../src/filter/products.ts';
 import { createProductGenerator } from '../../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../../src/store/store.ts';
@@ -87,6 +88,23 @@ export async function openProductContext(): Promise<ProductContext> {
 /** Events that create products. */
 export const created = (...records: TestRecord[]): TestEvent[] =>
   records.map((record) => ({ event: 'created', record }));
+
+/** Reads a query page by page, each from the key of the last row, as a client sends it. */
+export async function inPages(
+  products: Products,
+  query: ProductQuery & { limit: number },
+): Promise<FoundProduct[]> {
+  const found: FoundProduct[] = [];
+  for (let after = query.after; ; ) {
+    const page = await all(products.find({ ...query, after }));
+    found.push(...page);
+    const last = page.at(-1);
+    if (last === undefined || page.length < query.limit) return found;
+    const key = products.keyOf(last.row, query);
+    after = readKey(writeKey(key, query), query) ?? undefined;
+    expect(after).toEqual(key);
+  }
+}
 
 export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const list: Item[] = [];
@@ -171,6 +189,7 @@ export const oddRecords: TestRecord[] = [
     ContentDate: { Start: '0000-01-01T00:00:00.000001Z', End: '9999-12-31T23:59:59.999999Z' },
     PublicationDate: '2255-06-05T23:47:34.740992Z',
     ModificationDate: '1684-07-28T00:12:25.259Z',
+    Attributes: [{ Name: 'cloudCover', Value: 1e300, ValueType: 'Double' }],
   },
   {
     Id: '00000000-0000-4000-8000-000000000010',

@@ -25,21 +25,17 @@ const gone = (Id: string, minute: number, DeletionCause = 'Other'): TestRecord =
 const someEvent = fc
   .record({
     minute: fc.integer({ min: 1, max: 6 }),
-    kind: fc.constantFrom('created', 'modified', 'deleted'),
-    withRecord: fc.integer({ min: 0, max: 3 }),
-    variant: fc.integer({ min: 0, max: 1 }),
+    event: fc.constantFrom('created', 'modified', 'deleted'),
+    hasRecord: fc.constantFrom(true, true, true, false),
+    variant: fc.boolean(),
   })
-  .map(
-    ({ minute, kind, withRecord, variant }): Omit<TestEvent, 'productId'> & { minute: number } => {
-      const record =
-        kind === 'deleted'
-          ? gone('p', minute, variant === 0 ? 'Other' : 'Corrupted product')
-          : alive('p', minute, { Online: variant === 0 });
-      const notificationDate = at(minute + 1);
-      if (withRecord === 0) return { event: kind, record: null, notificationDate, minute };
-      return { event: kind, record, notificationDate, minute };
-    },
-  );
+  .map(({ minute, event, hasRecord, variant }): TestEvent => {
+    const record =
+      event === 'deleted'
+        ? gone('p', minute, variant ? 'Other' : 'Corrupted product')
+        : alive('p', minute, { Online: variant });
+    return { event, record: hasRecord ? record : null, notificationDate: at(minute + 1) };
+  });
 
 /** Some events, and the same events in another order, some of them twice. */
 const shuffled = fc.array(someEvent, { minLength: 1, maxLength: 5 }).chain((list) => {
@@ -48,7 +44,7 @@ const shuffled = fc.array(someEvent, { minLength: 1, maxLength: 5 }).chain((list
   return fc.tuple(fc.constant(list), fc.shuffledSubarray(all, length));
 });
 
-function named(list: readonly Omit<TestEvent, 'productId'>[], productId: string): TestEvent[] {
+function named(list: readonly TestEvent[], productId: string): TestEvent[] {
   return list.map((one) => {
     const record = one.record === null ? null : { ...one.record, Id: productId };
     return { ...one, productId, productName: 'p.SAFE', record };
@@ -81,41 +77,25 @@ describe('the state of a product', () => {
     });
   }, 30_000);
 
-  it('is that of the newest modification, even when an older one arrives later', async () => {
+  it('is that of the newest modification or deletion, even when older events arrive later', async () => {
     const context = await openProductContext();
     await context.index(
-      { event: 'modified', record: alive('a', 9) },
-      { event: 'created', record: alive('a', 1) },
-      { event: 'modified', record: alive('a', 5) },
+      { event: 'modified', record: alive('changed', 9) },
+      { event: 'created', record: alive('changed', 1) },
+      { event: 'modified', record: alive('changed', 5) },
+      { event: 'deleted', record: gone('gone', 5, 'Corrupted product') },
+      { event: 'modified', record: alive('gone', 4) },
+      { event: 'deleted', record: gone('restored', 5) },
+      { event: 'modified', record: alive('restored', 6) },
     );
-    const [found, ...others] = await context.find('Products');
+    expect(await context.find('Products')).toMatchObject([
+      { row: { productId: 'restored', deletionDateUs: null } },
+      { record: { ContentLength: 9 }, row: { productId: 'changed', sizeBytes: 9, position: 1 } },
+    ]);
+    const [tombstone, ...others] = await context.find('DeletedProducts');
     expect(others).toEqual([]);
-    expect(found).toMatchObject({
-      record: { ContentLength: 9 },
-      row: { sizeBytes: 9, position: 1 },
-    });
-  });
-
-  it('is a tombstone with date and cause after a deletion, even when older events arrive later', async () => {
-    const context = await openProductContext();
-    await context.index(
-      { event: 'deleted', record: gone('a', 5, 'Corrupted product') },
-      { event: 'modified', record: alive('a', 4) },
-    );
-    expect(await context.find('Products')).toEqual([]);
-    const [tombstone] = await context.find('DeletedProducts');
-    expect(tombstone?.row).toMatchObject({ productId: 'a', deletionCause: 'Corrupted product' });
-    expect(tombstone?.record).toEqual(gone('a', 5, 'Corrupted product'));
-  });
-
-  it('is restored when the catalogue modifies the product after the deletion', async () => {
-    const context = await openProductContext();
-    await context.index(
-      { event: 'deleted', record: gone('a', 5) },
-      { event: 'modified', record: alive('a', 6) },
-    );
-    expect(await context.find('DeletedProducts')).toEqual([]);
-    expect(await context.find('Products')).toMatchObject([{ row: { deletionDateUs: null } }]);
+    expect(tombstone?.row).toMatchObject({ productId: 'gone', deletionCause: 'Corrupted product' });
+    expect(tombstone?.record).toEqual(gone('gone', 5, 'Corrupted product'));
   });
 
   it('keeps the last record when the deletion has none, with the time of receipt', async () => {
@@ -142,12 +122,6 @@ describe('the state of a product', () => {
     const found = await context.find('Products', '', { records: false });
     const paths = new Map(found.map(({ row }) => [row.productId, row.s3Path]));
     expect(paths).toEqual(new Map(records.map(({ Id, S3Path }) => [Id, S3Path])));
-  });
-
-  it('has no path without one in its record', async () => {
-    const context = await openProductContext();
-    await context.index({ event: 'created', record: { Id: 'a', Name: 'a.SAFE', S3Path: 1 } });
-    expect(await context.find('Products')).toMatchObject([{ row: { s3Path: null } }]);
   });
 
   it('is only a name until a record arrives', async () => {

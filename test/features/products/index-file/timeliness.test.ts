@@ -1,18 +1,26 @@
-/** The delays of each stage by hour of receipt, and by collection. */
+/** The delays of each stage as percentiles: by hour and collection, and by subscription. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../../../src/core/terms/dates.ts';
 import { hourUs } from '../../../../src/core/terms/time-units.ts';
+import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
 import { type DelayStage, delayStages } from '../../../../src/filter/products.ts';
-import { openProductContext, type TestEvent } from './product-context.ts';
+import { openProductContext, type ProductContext, type TestEvent } from './product-context.ts';
 
 const startUs = Date.UTC(2026, 0, 1) * 1000;
 const atUs = (second: number) => startUs + second * 1_000_000;
 const at = (second: number) => formatDateUs(atUs(second));
+const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
+
 /** A percentile, up to 1 % above the exact one. */
 const within = (ms: number) =>
   expect.closeTo(ms + 0.005 * Math.abs(ms), -Math.log10(0.0102 * Math.abs(ms)));
 
-const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
+/** Percentiles of a single delay. */
+const one = (seconds: number) => {
+  const ms = seconds * 1000;
+  return { count: 1, p50Ms: ms, p90Ms: ms, p99Ms: ms, maxMs: ms };
+};
 
 const names = {
   'SENTINEL-1': 'S1A_IW_GRDH_1SDV_20260101T000000_20260101T000025_062000_07C000_0000.SAFE',
@@ -32,14 +40,15 @@ let ids = 0;
 /** An event of a product with these times, in seconds. */
 function eventAt(
   { sensed = 0, published = 100, notified = 140, received }: Seconds,
-  changes: Partial<TestEvent> & { name?: keyof typeof names } = {},
+  changes: Partial<TestEvent> & { id?: string; name?: keyof typeof names } = {},
 ): TestEvent {
-  const { name = 'SENTINEL-2', event = 'created', ...more } = changes;
   ids += 1;
+  const next = `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
+  const { name = 'SENTINEL-2', event = 'created', id = next, ...more } = changes;
   return {
     event,
     record: {
-      Id: `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`,
+      Id: id,
       Name: names[name],
       ContentDate: { Start: at(sensed - 10), End: at(sensed) },
       PublicationDate: at(published),
@@ -51,11 +60,14 @@ function eventAt(
   };
 }
 
-async function timelinessOf(events: TestEvent[], query: { collection?: string } = {}) {
+async function indexed(events: readonly TestEvent[]) {
   const { index, products } = await openProductContext();
   await index(...events);
-  return products.timeliness({ ...always, ...query });
+  return products;
 }
+
+const timelinessOf = async (events: TestEvent[], query: { collection?: string } = {}) =>
+  (await indexed(events)).timeliness({ ...always, ...query });
 
 /** Counts of the stages, in their order. */
 const countsOf = (delays: Record<DelayStage, { count: number } | null>) =>
@@ -99,55 +111,6 @@ describe('the timeliness', () => {
     });
   });
 
-  it('has the nearest rank of many delays in many hours, within 1 %', async () => {
-    const seconds = Array.from({ length: 200 }, (_, i) => ((i * 7_919) % 200) + 1);
-    const { total, collections } = await timelinessOf(
-      seconds.map((delay, i) =>
-        eventAt(
-          { notified: i * 900, received: i * 900 + delay },
-          i % 3 === 0 ? { name: 'SENTINEL-1' } : {},
-        ),
-      ),
-    );
-    const found = total.notificationToReceipt;
-    expect(found).toMatchObject({ count: 200, negative: 0, maxMs: 200_000 });
-    for (const [shown, exact] of [
-      [found?.p50Ms, 100_000],
-      [found?.p90Ms, 180_000],
-      [found?.p99Ms, 198_000],
-    ] as const) {
-      expect(Math.abs((shown ?? 0) - exact)).toBeLessThanOrEqual(0.01 * exact);
-    }
-    const counts = collections.map((one) => one.notificationToReceipt?.count);
-    expect(counts).toEqual([67, 133]);
-  });
-
-  it('keeps and counts negative delays', async () => {
-    const { total, collections } = await timelinessOf([
-      eventAt({ sensed: 110, published: 100, notified: 90, received: 88.5 }),
-      eventAt({ sensed: 0, published: 100, notified: 100, received: 100 }),
-    ]);
-    expect(total.notificationToReceipt).toMatchObject({
-      count: 2,
-      p50Ms: within(-1_500),
-      maxMs: 0,
-    });
-    expect(total.sensingToPublication).toMatchObject({ p50Ms: within(-10_000) });
-    expect(delayStages.map((stage) => collections[0]?.[stage]?.negative)).toEqual([1, 1, 1]);
-  });
-
-  it('excludes from each stage the events without its dates', async () => {
-    const times = { published: 100, notified: 140, received: 150 };
-    const { total } = await timelinessOf([
-      eventAt(times),
-      eventAt(times, { event: 'modified' }),
-      eventAt(times, { event: 'deleted' }),
-      // Recovered: without a NotificationDate.
-      eventAt({ ...times, notified: null }, { source: 'reconcile' }),
-    ]);
-    expect(countsOf(total)).toEqual([2, 1, 3]);
-  });
-
   it('limits the hours and the total to a collection, and still lists all collections', async () => {
     const { hours, total, collections } = await timelinessOf(
       [
@@ -159,18 +122,14 @@ describe('the timeliness', () => {
     );
     expect(hours.map((hour) => hour.hourUs)).toEqual([startUs + hourUs]);
     expect(total.notificationToReceipt).toMatchObject({ count: 1, maxMs: 3_860_000 });
-    expect(collections.map(({ collection }) => collection)).toEqual([
-      null,
-      'SENTINEL-1',
-      'SENTINEL-2',
-    ]);
+    const listed = collections.map(({ collection }) => collection);
+    expect(listed).toEqual([null, 'SENTINEL-1', 'SENTINEL-2']);
   });
 
   it('covers a subscription and a period: the start belongs to it, the end does not', async () => {
     const events = [10, 20, 30].map((second) => eventAt({ notified: 5, received: second }));
     events.push(eventAt({ notified: 5, received: 25 }, { subscription: 'other' }));
-    const { index, products } = await openProductContext();
-    await index(...events);
+    const products = await indexed(events);
     const period = { sinceUs: atUs(10), untilUs: atUs(30) };
     const all = await products.timeliness(period);
     expect(all.total.notificationToReceipt).toMatchObject({ count: 3, maxMs: 20_000 });
@@ -180,4 +139,162 @@ describe('the timeliness', () => {
     expect(none).toMatchObject({ hours: [], collections: [] });
     expect(countsOf(none.total)).toEqual([0, 0, 0]);
   });
+});
+
+describe('the delays of a subscription', () => {
+  const unpublished = eventAt({ notified: null, received: 100 });
+  const { PublicationDate: _, ...record } = { ...unpublished.record } as Record<string, unknown>;
+  const withoutRecord = { record: null, productId: 'a' };
+  it.each<[name: string, events: TestEvent[], stages: (object | null)[]]>([
+    [
+      'are measured from sensing to publication, to the notification, and to its receipt',
+      [eventAt({ notified: 146, received: 147.25 })],
+      [one(100), one(46), one(1.25)],
+    ],
+    [
+      // The record of the deletion is the newest and has no sensing time.
+      'of modifications and deletions count only for the receipt',
+      [
+        eventAt({ notified: 150, received: 151 }, { id: 'a' }),
+        eventAt({ notified: 160, received: 163 }, { id: 'a', event: 'modified' }),
+        eventAt(
+          { notified: 201, received: 203 },
+          { event: 'deleted', record: { Id: 'a', DeletionDate: at(200) } },
+        ),
+      ],
+      [null, one(50), { count: 3, p50Ms: within(2_000), p90Ms: 3_000, p99Ms: 3_000, maxMs: 3_000 }],
+    ],
+    [
+      'of a notification without a record use the record of its product',
+      [
+        eventAt({ notified: 130, received: 131 }, withoutRecord),
+        eventAt({ notified: 160, received: 163 }, { id: 'a', event: 'modified' }),
+      ],
+      [one(100), one(30), expect.anything()],
+    ],
+    [
+      'of recovered events count only from sensing to publication',
+      [eventAt({ notified: 900, received: 1_000 }, { source: 'reconcile' })],
+      [one(100), null, null],
+    ],
+    [
+      'may be negative, and are unknown without a date',
+      [
+        eventAt({ sensed: 120, notified: 90, received: 88.5 }),
+        { ...unpublished, record: { ...record, Id: 'b' } },
+        eventAt({ notified: null, received: 100 }, { record: { Id: 'c' } }),
+        eventAt({ notified: null, received: 100 }, { ...withoutRecord, productId: 'd' }),
+      ],
+      [one(-20), one(-10), one(-1.5)],
+    ],
+  ])('%s', async (_name, events, stages) => {
+    const found = await (await indexed(events)).delays(always);
+    expect(found).toHaveLength(1);
+    const expected = delayStages.map((stage, i) => [stage, stages[i]]);
+    expect(found).toMatchObject([Object.fromEntries(expected)]);
+  });
+
+  it('include paths without a name, and what was received within the period, in any order', async () => {
+    const late = (subscription: string | null, received: number) =>
+      eventAt({ notified: 0, received }, { subscription });
+    const products = await indexed([
+      ...[late('west', 10), late(null, 2), late('east', 3), late('west', 20), late('west', 9)],
+      ...[late('west', 12), late('west', 30)],
+    ]);
+    const received = async (query: object = {}) =>
+      (await products.delays({ ...always, ...query })).map((found) => {
+        const { count, p50Ms, maxMs } = found.notificationToReceipt ?? {};
+        return [found.subscription, count, p50Ms, maxMs];
+      });
+    expect(await received()).toEqual([
+      [null, 1, 2_000, 2_000],
+      ['east', 1, 3_000, 3_000],
+      ['west', 5, within(12_000), 30_000],
+    ]);
+    expect(await received({ subscription: 'east' })).toEqual([['east', 1, 3_000, 3_000]]);
+    expect(await received({ subscription: 'north' })).toEqual([]);
+    const period = (since: number, until: number) =>
+      received({ sinceUs: atUs(since), untilUs: atUs(until) });
+    expect(await period(10, 20)).toEqual([['west', 2, within(10_000), 12_000]]);
+    expect(await period(10, 20.000001)).toEqual([['west', 3, within(12_000), 20_000]]);
+    expect(await period(40, 50)).toEqual([]);
+  });
+});
+
+/** Stores pushes of a subscription whose events happened this many microseconds before receipt. */
+async function deliverLate(
+  { store }: ProductContext,
+  subscription: string,
+  delaysUs: readonly number[],
+): Promise<void> {
+  const items = delaysUs.map((delayUs, i) => ({
+    AckId: `${subscription}-${i}`,
+    ProductId: `${subscription}-${i % 5}`,
+    SubscriptionEvent: 'modified',
+    NotificationDate: formatDateUs(startUs - delayUs),
+  }));
+  const body = Buffer.from(JSON.stringify(items));
+  const delivery = { body, subscription, source: 'push', headers: [] } as const;
+  await store.accept({ ...delivery, receivedAtUs: startUs });
+}
+
+describe('percentiles of delays', () => {
+  it('are of the nearest rank, within 1 %', async () => {
+    const context = await openProductContext();
+    const delayUs = fc.oneof(
+      fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
+      fc.integer({ min: 0, max: 3 }),
+      // Seconds of the years 0000 to 9999: larger than exact numbers.
+      fc.integer({ min: -250_000_000_000, max: 60_000_000_000 }).map((one) => one * 1_000_000),
+    );
+    const cases = [
+      ...fc.sample(fc.array(delayUs, { minLength: 1, maxLength: 250 }), 40),
+      ...fc.sample(fc.array(delayUs, { minLength: 2_100, maxLength: 2_100 }), 1),
+    ];
+    for (const [i, delaysUs] of cases.entries()) await deliverLate(context, `case-${i}`, delaysUs);
+    await catchUpIndex({ dataDir: context.dataDir });
+    const reported = await context.products.delays(always);
+    const bySubscription = new Map(reported.map((delays) => [delays.subscription, delays]));
+    expect(reported).toHaveLength(cases.length);
+    cases.forEach((delaysUs, i) => {
+      // The smallest value that at least this percentage of all values does not exceed.
+      const rankedMs = (percent: number) => {
+        const isEnough = (us: number) =>
+          delaysUs.filter((other) => other <= us).length * 100 >= percent * delaysUs.length;
+        return Math.min(...delaysUs.filter(isEnough)) / 1000;
+      };
+      const found = bySubscription.get(`case-${i}`)?.notificationToReceipt;
+      expect(found).toMatchObject({
+        count: delaysUs.length,
+        negative: delaysUs.filter((us) => us < 0).length,
+        maxMs: Math.max(...delaysUs) / 1000,
+      });
+      for (const [percent, shown = Number.NaN] of [
+        [50, found?.p50Ms],
+        [90, found?.p90Ms],
+        [99, found?.p99Ms],
+      ] as const) {
+        const exact = rankedMs(percent);
+        expect(Math.abs(shown - exact)).toBeLessThanOrEqual(0.01 * Math.abs(exact));
+      }
+    });
+  }, 20_000);
+
+  it('do not block shorter queries, and stop when aborted', async () => {
+    const context = await openProductContext();
+    const delaysUs = Array.from({ length: 5_500 }, (_, i) => i);
+    for (const name of ['east', 'west']) await deliverLate(context, name, delaysUs);
+    await catchUpIndex({ dataDir: context.dataDir });
+    const { products } = context;
+    const order: string[] = [];
+    const measured = products.delays(always).then(() => order.push('delays'));
+    await products.indexedPosition().then(() => order.push('position'));
+    await measured;
+    expect(order).toEqual(['position', 'delays']);
+    const stop = new AbortController();
+    const given = products.delays(always, stop.signal);
+    stop.abort();
+    await expect(given).rejects.toMatchObject({ code: 'cancelled' });
+    expect(await products.delays({ ...always, subscription: 'east' })).toHaveLength(1);
+  }, 20_000);
 });

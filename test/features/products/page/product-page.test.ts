@@ -1,7 +1,6 @@
 /** `/products` and the page of a product over memory: states that a small store does not have. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/terms/app-error.ts';
-import type { NotificationLog } from '../../../../src/core/terms/ports.ts';
 import type { SinkItem, SinkReader } from '../../../../src/features/sinks/terms.ts';
 import type { IndexedEvent } from '../../../../src/filter/products.ts';
 import {
@@ -11,6 +10,7 @@ import {
   openConsole,
   summaryRow,
 } from '../../../core/api/console-context.ts';
+import { ring } from '../../../filter/geometry/places.ts';
 import { sampleStatus } from '../../status/status-sample.ts';
 
 const id = '0ce0aaf7-9708-44e5-a35f-5171947aa748';
@@ -48,20 +48,16 @@ async function openProduct(options: Parameters<typeof openConsole>[0] = {}) {
 const textOf = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
 describe('the page of a product', () => {
-  it('shows the summary with its facts and the model', async () => {
+  it('shows the summary with its facts and the model, or the command that writes one', async () => {
     const context = await openProduct();
+    const none = (await context.get(`/products/${id}`)).text;
+    expect(none).toContain('earshot summarize --each --filter');
     const facts = { mission: 'Sentinel-<b>' };
     const text = { text: 'A calm <b>scene</b>.', model: 'a/b', facts, createdAtUs: 0 };
     context.summaries.rows = [summaryRow(1, { productId: id, text })];
     const page = (await context.get(`/products/${id}`)).text;
-    expect(page).toContain('A calm &lt;b&gt;scene&lt;/b&gt;.');
     expect(page).toContain('<dt>mission</dt><dd>Sentinel-&lt;b&gt;</dd>');
-    expect(textOf(page)).toContain('Summary a/b A calm');
-  });
-
-  it('shows the command that writes a summary, if there is none', async () => {
-    const { text } = await (await openProduct()).get(`/products/${id}`);
-    expect(text).toContain('earshot summarize --each --filter');
+    expect(textOf(page)).toContain('Summary a/b A calm &lt;b&gt;scene&lt;/b&gt;.');
   });
 
   it('shows a dead letter, a pending delivery, and a sink that has not read the notification', async () => {
@@ -90,16 +86,6 @@ describe('the page of a product', () => {
     expect(textOf(text)).toMatch(/A late product.*not in the product index yet/);
   });
 
-  it('reads the notifications at the positions of the index, without a search of the log', async () => {
-    const noted: Parameters<NotificationLog['find']>[0][] = [];
-    const rows = [4, 5, 6].map((position) => notificationRow(position, { productId: id }));
-    const context = await openProduct({ notifications: createMemoryLog(rows, noted) });
-    const { text } = await context.get(`/products/${id}`);
-    expect(text.match(/href="\/api\/notifications\?after=/g)).toHaveLength(1);
-    expect(text).toContain('after=4&amp;before=6');
-    expect(noted.filter(({ productId }) => productId !== undefined)).toEqual([]);
-  });
-
   it('quotes an id in commands, and shows markup and control characters as text', async () => {
     const hostile = `x"; rm -rf $HOME \u202e<script>`;
     const rows = [notificationRow(1, { productId: hostile, productName: '<img src=x>\u001b[31m' })];
@@ -113,36 +99,9 @@ describe('the page of a product', () => {
 });
 
 it.each([
-  [
-    'LineString',
-    [
-      [10, 45],
-      [12, 47],
-    ],
-    'd="M10,-45 12,-47"',
-  ],
-  [
-    'MultiLineString',
-    [
-      [
-        [10, 45],
-        [12, 47],
-      ],
-      [
-        [0, 0],
-        [1, 1],
-      ],
-    ],
-    'd="M10,-45 12,-47M0,0 1,-1"',
-  ],
-  [
-    'MultiPoint',
-    [
-      [10, 45],
-      [12, 47],
-    ],
-    'cx="12" cy="-47"',
-  ],
+  ['LineString', ring('10 45, 12 47'), 'd="M10,-45 12,-47"'],
+  ['MultiLineString', [ring('10 45, 12 47'), ring('0 0, 1 1')], 'd="M10,-45 12,-47M0,0 1,-1"'],
+  ['MultiPoint', ring('10 45, 12 47'), 'cx="12" cy="-47"'],
 ])('the page of a product shows a footprint that is a %s', async (type, coordinates, shape) => {
   const context = await openConsole();
   const [product] = generatedProducts(1).products;
@@ -185,14 +144,8 @@ describe('/products', () => {
   async function openMany() {
     const context = await openConsole();
     context.products.add('Products', ...generatedProducts(3).products);
-    const none = {
-      platform: [],
-      productType: [],
-      processingLevel: [],
-      orbitDirection: [],
-      tile: [],
-    };
-    const values = { collection: [{ value: 'SENTINEL-2', count: 9_000 }], ...none };
+    const none = { platform: [], productType: [], processingLevel: [], orbitDirection: [] };
+    const values = { collection: [{ value: 'SENTINEL-2', count: 9_000 }], ...none, tile: [] };
     context.products.facets = async () => ({ counted: 10_000, complete: false, values });
     return context;
   }

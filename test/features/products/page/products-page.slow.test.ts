@@ -99,10 +99,8 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
     );
   });
 
-  it('keeps typed text when a condition is clicked, and leaves the box by Escape', async () => {
-    const { page, box, problems } = await open(
-      `${withFilter("Collection/Name eq 'SENTINEL-2'")}&since=30d`,
-    );
+  it('keeps typed text when a condition is clicked, and leads back from a product to the search', async () => {
+    const { page, box, problems } = await open(`${withFilter("contains(Name,'S2')")}&since=30d`);
     await box.fill('Online eq true');
     await page.keyboard.press('Escape');
     await expect.poll(() => page.evaluate('document.activeElement.tagName')).not.toBe('TEXTAREA');
@@ -112,27 +110,13 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
     await follow(page, page.getByRole('link', { name: 'received in the last 30 days (remove)' }));
     await page.waitForURL((url) => !url.searchParams.has('since'));
     expect(await box.inputValue()).toMatch(/^Online eq true and .*cloudCover.* lt 50/);
-    expect(problems).toEqual([]);
-  });
-
-  it('lists the keys of the filter and of the map, with the focus on Close', async () => {
-    const { page } = await open('/products');
-    await page.keyboard.press('?');
-    const dialog = page.getByRole('dialog');
-    for (const key of ['Ctrl', 'Backspace', 'Escape']) {
-      expect(await dialog.innerText()).toContain(key);
-    }
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Close');
-  });
-
-  it('leads back from a product to the search', async () => {
-    const { page } = await open(`${withFilter('Online eq true')}&since=7d`);
-    const search = new URL(page.url()).search;
+    const { search } = new URL(page.url());
     await follow(page, page.locator('[data-list] tbody a').first());
     await page.waitForURL(/products\/[0-9a-f-]+$/);
     await follow(page, page.getByRole('link', { name: 'All products' }));
     await page.waitForURL(/filter=/);
     expect(new URL(page.url()).search).toBe(search);
+    expect(problems).toEqual([]);
   });
 
   describe('without JavaScript', () => {
@@ -150,10 +134,12 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
     });
 
-    it('writes the filter by a counted value, with the matches of the API, and removes it again', async () => {
+    it('writes the filter by a counted value, with the matches of the API, and removes it again; a box replaces another', async () => {
       const { page, box } = await open(withFilter('Online eq true'), plain);
-      const values = page.locator('.facet');
-      const platform = values.filter({ hasText: /^SENTINEL-2[ABC]/ }).first();
+      const platform = page
+        .locator('.facet')
+        .filter({ hasText: /^SENTINEL-2[ABC]/ })
+        .first();
       const counted = Number(await platform.locator('.num').innerText());
       await follow(page, platform);
       const filter = await box.inputValue();
@@ -161,26 +147,21 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       expect(await countOf(filter)).toBe(counted);
       await follow(page, page.locator('.facet[aria-pressed]').first());
       expect(await box.inputValue()).toBe('Online eq true');
-    });
-
-    it('adds a box to the filter, and replaces an area by another', async () => {
-      const { page, box } = await open('/products?filter=Online+eq+true', plain);
-      await page.locator('[name=bbox]').fill('-170,-60,170,60');
-      await follow(page, page.getByRole('button', { name: 'Run' }));
-      const filter = await box.inputValue();
-      expect(filter).toMatch(/^Online eq true and OData\.CSC\.Intersects\(area=/);
-      const count = await countOf('Online eq true', '&bbox=-170,-60,170,60');
-      expect(await countOf(filter)).toBe(count);
-      await page.locator('[name=bbox]').fill('5,43.5,16.5,48.5');
-      await follow(page, page.getByRole('button', { name: 'Run' }));
-      expect((await box.inputValue()).match(/Intersects/g)).toHaveLength(1);
+      for (const bbox of ['5,43.5,16.5,48.5', '-170,-60,170,60']) {
+        await page.locator('[name=bbox]').fill(bbox);
+        await follow(page, page.getByRole('button', { name: 'Run' }));
+      }
+      const within = await box.inputValue();
+      expect(within).toMatch(/^Online eq true and OData\.CSC\.Intersects\(area=/);
+      expect(within.match(/Intersects/g)).toHaveLength(1);
+      expect(await countOf(within)).toBe(await countOf('Online eq true', '&bbox=-170,-60,170,60'));
     });
 
     it('limits everything to the period and the subscription of the address', async () => {
       const limits = { since: '12h', subscription: 'alps' };
-      const hours = 12 * 3_600_000;
-      const recent = JSON.parse(await load('/api/products?limit=1000')).products.filter(
-        (one: { receivedAt: string }) => Date.parse(one.receivedAt) >= Date.now() - hours,
+      const { products } = JSON.parse(await load('/api/products?limit=1000'));
+      const recent = products.filter(
+        (one: { receivedAt: string }) => Date.parse(one.receivedAt) >= Date.now() - 12 * 3_600_000,
       );
       expect(recent.length).toBeGreaterThan(5);
       expect(recent.length).toBeLessThan(50);
@@ -188,10 +169,7 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       expect(await idsOn(page)).toEqual(
         recent.map(({ productId }: { productId: string }) => productId),
       );
-      const text = await page.locator('main').innerText();
-      expect(text).toContain(`${recent.length} products.`);
-      expect(text).toContain(`of ${recent.length} products`);
-      expect(text).toContain('OData has no parameter');
+      expect(await page.locator('main').innerText()).toContain(`of ${recent.length} products`);
       expect(await page.locator('.command code').innerText()).toContain('--since 12h');
       const csv = (await page.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
       expect((await load(csv)).trim().split('\n')).toHaveLength(recent.length + 1);
@@ -200,10 +178,6 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       await follow(page, page.getByRole('link', { name: 'received in the last 12 hours' }));
       await follow(page, page.getByRole('link', { name: 'subscription alps' }));
       expect([...new URL(page.url()).searchParams.keys()]).toEqual(['filter']);
-      const { page: none } = await open('/products?subscription=other', plain);
-      expect(await none.locator('main').innerText()).toContain(
-        'No product matches this condition: subscription is other.',
-      );
     });
 
     it('finds a part of a name, and shows how after a bare word', async () => {
@@ -284,12 +258,6 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       const text = await page.locator('main').innerText();
       expect(text).toContain(deleted.DeletionCause);
       expect(text).toMatch(/deleted[\s\S]*created/);
-    });
-
-    it('answers 404 with a next step for an unknown id', async () => {
-      const answer = await fetch(`${seeded.url}/products/unknown`);
-      expect(answer.status).toBe(404);
-      expect(await answer.text()).toContain('Search for its name');
     });
   });
 });

@@ -110,20 +110,6 @@ function zigzag(count: number, west: number, east: number): Ring {
   return Array.from({ length: count }, (_, i) => [i % 2 ? west : east, -85 + (170 * i) / count]);
 }
 
-describe('the names', () => {
-  it.each([
-    'france',
-    'black sea',
-    'south pacific ocean',
-    'alaska',
-    'usa',
-    "cote d'ivoire",
-    'turkiye',
-  ])('include %s', (name) => {
-    expect(places.names).toContain(name);
-  });
-});
-
 describe('the data', () => {
   it('are released after thirty seconds without use', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

@@ -1,14 +1,17 @@
-/** MQTT: topics, retained messages, sessions, and refusals of a real broker. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { openMqtt } from '../../../../src/features/sinks/targets/mqtt-connection.ts';
+import { createServer } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SinkDocument } from '../../../../src/features/sinks/document.ts';
+import { openTarget } from '../../../../src/features/sinks/registry.ts';
+import type { OpenContext } from '../../../../src/features/sinks/target.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
+import { startSilentServer } from '../../../helpers/silent-server.ts';
 import { hasMosquitto, startMosquitto } from '../mosquitto.ts';
 import { mqttTarget as mqtt } from '../mqtt-target.ts';
+import { startBroker } from '../simulated-broker.ts';
 import { openSinkContext } from '../sink-context.ts';
-import { definition } from '../sink-definition.ts';
-import { createVirtualTime } from '../virtual-time.ts';
+import { definition, messageUrls } from '../sink-definition.ts';
+import { sinkDocument } from '../sink-items.ts';
 
 describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
   it('publishes each document once under its id, to topics made from its product and fields', async () => {
@@ -46,39 +49,6 @@ describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
     }
   });
 
-  it('retains the newest message of each topic for later subscribers, but no replays', async () => {
-    const broker = await startMosquitto();
-    const { accept, start, isDone, store } = await openSinkContext();
-    const same = { ProductId: 'same' };
-    await accept(same);
-    await accept({ ...same, SubscriptionEvent: 'modified' });
-    await accept({ ...same, SubscriptionEvent: 'deleted', value: null });
-    await accept({ ProductId: 'other' });
-    const topic = 'products/{productId}';
-    start(definition(mqtt(broker.url, { topic, isRetained: true })));
-    await expect.poll(() => isDone()).toBe(true);
-    const newest = async () => {
-      const received = await broker.subscribe();
-      await expect.poll(() => received.length).toBe(2);
-      return received
-        .map(({ topic, isRetained, payload }) => {
-          const { position, event } = JSON.parse(payload);
-          return { topic, isRetained, position, event };
-        })
-        .toSorted((one, other) => one.topic.localeCompare(other.topic));
-    };
-    const retained = [
-      { topic: 'products/other', isRetained: true, position: 4, event: 'created' },
-      { topic: 'products/same', isRetained: true, position: 3, event: 'deleted' },
-    ];
-    expect(await newest()).toEqual(retained);
-    const live = await broker.subscribe();
-    const all = { sinceUs: null, untilUs: null, lastPosition: 4, afterPosition: 0 };
-    await store.sinks.addReplay({ sink: 'sink', filter: '', requestedAtUs: 0, ...all });
-    await expect.poll(() => live.filter(({ isRetained }) => !isRetained).length).toBe(4);
-    expect(await newest()).toEqual(retained);
-  });
-
   it('accepts the right login over TLS with the user’s authority, and no other', async () => {
     const chain = await createChain();
     const cert = `${chain.leafPem}\n${chain.middlePem}`;
@@ -107,82 +77,202 @@ describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
     }
     await expect.poll(error('untrusting')).toMatch(/SELF_SIGNED|UNABLE_TO/);
   });
+});
 
-  it('waits for a permission, and refuses only messages that are larger than the broker accepts', async () => {
-    const time = createVirtualTime();
-    const broker = await startMosquitto({
-      config: ['acl_file FOLDER/acl', 'max_packet_size 4000'],
-      files: { acl: 'topic write earshot/SENTINEL-2/#\ntopic read #\n' },
-    });
-    const received = await broker.subscribe();
-    const { accept, start, items } = await openSinkContext(time);
-    await accept({ value: { Name: 'S2A_X', Note: 'x'.repeat(5_000) } });
-    await accept({ ProductName: 'S1A_X', value: null });
-    await accept({});
-    start(definition(mqtt(broker.url), { attemptsMax: 1, timeoutMs: 600_000 }));
-    await time.runUntil(async () => (await items('dead')).length === 1 && received.length === 1);
-    await time.runUntil(async () => (await items('waiting')).length === 1);
-    await time.runUntil(async () => (await items('waiting'))[0]?.error !== null);
-    expect((await items('dead'))[0]).toMatchObject({
-      position: 1,
-      error: 'the message is larger than the broker accepts',
-    });
-    expect(await items('waiting')).toMatchObject([
-      {
-        position: 2,
-        error: 'the login has no permission to publish to earshot/SENTINEL-1/created',
-      },
+function open(url: string, fields: Parameters<typeof mqtt>[1] = {}) {
+  const context = { nowUs: () => 1_795_000_000_000_000, urls: messageUrls } as OpenContext;
+  const opened = openTarget({ name: 'bus', timeoutMs: 1_000, target: mqtt(url, fields) }, context);
+  onTestFinished(() => opened.close());
+  const never = new AbortController().signal;
+  return {
+    ...opened,
+    deliver: (item: Partial<SinkDocument> = {}, signal = never) =>
+      opened.deliver({ ...sinkDocument, ...item }, signal),
+  };
+}
+
+describe('an acknowledgement', () => {
+  it.each<[code: number, kind: string, reason?: string]>([
+    [0x00, 'acknowledged'],
+    [0x10, 'acknowledged'],
+    [0x80, 'unavailable', 'it answered 0x80'],
+    [0x87, 'misconfigured', 'the login has no permission to publish to earshot/SENTINEL-2/created'],
+    [0x90, 'refused', 'the broker rejects the topic'],
+    [0x97, 'unavailable', 'it answered 0x97 (quota exceeded)'],
+    [0x99, 'refused', 'the broker rejects the format of the payload'],
+  ])('with the reason code %i is %s', async (code, kind, reason) => {
+    const broker = await startBroker({ answer: () => code });
+    const { deliver } = open(broker.url);
+    expect(await deliver()).toMatchObject({ kind, ...(reason !== undefined && { reason }) });
+    expect(broker.published).toMatchObject([{ qos: 1, dup: false, retain: false }]);
+    expect(broker.open()).toBe(1);
+  });
+});
+
+describe('a connection', () => {
+  it.each<[code: number, kind: string, reason: string]>([
+    [0x01, 'misconfigured', 'it does not support MQTT 5'],
+    [0x84, 'misconfigured', 'it does not support MQTT 5'],
+    [0x85, 'misconfigured', 'it rejected the client id: set clientId'],
+    [0x86, 'misconfigured', 'it rejected the login'],
+    [0x87, 'misconfigured', 'the login has no permission'],
+    [0x88, 'unavailable', 'it answered 0x88 (server unavailable)'],
+  ])('refused with the reason code %i is %s', async (reasonCode, kind, reason) => {
+    const broker = await startBroker({ connack: { reasonCode } });
+    const { deliver } = open(broker.url);
+    expect(await deliver()).toMatchObject({ kind, reason });
+    await expect.poll(broker.open).toBe(0);
+    broker.change({ connack: { reasonCode: 0 } });
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+  });
+
+  it('requests a session under a stable client id, and another one for test deliveries', async () => {
+    const broker = await startBroker();
+    const { deliver } = open(broker.url, { sessionExpirySeconds: 60, isRetained: true });
+    await deliver();
+    await deliver({ test: true });
+    await deliver({ replay: true });
+    expect(broker.connects).toMatchObject([
+      { clientId: 'earshot-bus', clean: false, properties: { sessionExpiryInterval: 60 } },
+      { clientId: 'earshot-bus-test', clean: true },
     ]);
+    expect(broker.published.map(({ retain }) => retain)).toEqual([true, false, false]);
+    const named = open(broker.url, { clientId: 'mine' });
+    await named.deliver();
+    expect(broker.connects.at(-1)).toMatchObject({ clientId: 'mine' });
   });
 
-  it('waits for a killed and for a hanging broker, without counting attempts', async () => {
-    const time = createVirtualTime();
-    const broker = await startMosquitto();
-    const { accept, start, items, isDone, lines } = await openSinkContext(time);
-    await accept();
-    // Retained: the reader below may subscribe after the first messages.
-    const target = mqtt(broker.url, { topic: '{productId}', isRetained: true });
-    start(definition(target, { attemptsMax: 1, timeoutMs: 60_000 }));
-    await time.runUntil(() => isDone());
-    await broker.kill();
-    for (let i = 0; i < 20; i += 1) await accept();
-    const warned = (words: string) => () =>
-      lines.some((line) => `${line.fields.reason}`.includes(words));
-    await time.runUntil(warned('the connection was refused'));
-    await broker.start();
-    const received = await broker.subscribe();
-    await time.runUntil(() => isDone(), { stepMs: 400 });
-    await expect.poll(() => new Set(received.map(({ id }) => id)).size).toBe(20);
-    broker.pause();
-    await accept();
-    const errors = async () => (await items('waiting')).map(({ error }) => error);
-    await time.runUntil(async () => (await errors())[0] === 'it did not answer in time');
-    broker.resume();
-    await time.runUntil(() => isDone());
-    await expect.poll(() => new Set(received.map(({ id }) => id)).size).toBe(21);
-    expect(await items('dead')).toEqual([]);
-  });
-
-  it('resumes its session after a connection loss, and also after a kill of the broker', async () => {
-    const broker = await startMosquitto({
-      config: ['persistence true', 'persistence_location FOLDER/'],
-    });
-    const { signal } = new AbortController();
-    const options = { url: broker.url, login: null, ca: null, clientId: 'earshot-archive' };
-    const isResumed = async (sessionExpirySeconds: number | null) => {
-      const connection = await openMqtt({ ...options, sessionExpirySeconds }, { signal });
-      await connection.close();
-      return connection.isResumed;
+  it('that another client took over is misconfigured, also for the item after it', async () => {
+    const broker = await startBroker({ answer: () => ({ disconnect: 0x8e }) });
+    const { deliver } = open(broker.url);
+    const taken = {
+      kind: 'misconfigured',
+      reason: 'another client connected with the same client id: set clientId',
     };
-    expect(await isResumed(60)).toBe(false);
-    expect(await isResumed(60)).toBe(true);
-    broker.save();
-    await expect.poll(() => existsSync(join(broker.folder, 'mosquitto.db'))).toBe(true);
-    await broker.kill();
-    await broker.start();
-    expect(await isResumed(60)).toBe(true);
-    expect(await isResumed(null)).toBe(false);
-    expect(await isResumed(0)).toBe(false);
-    expect(await isResumed(60)).toBe(false);
+    expect(await deliver()).toEqual(taken);
+    broker.change({ answer: () => 0 });
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    // Also between two deliveries.
+    for (const [code, expected] of [
+      [0x8e, taken],
+      [0x8b, { kind: 'acknowledged' }],
+    ] as const) {
+      broker.disconnect(code);
+      await expect.poll(broker.open).toBe(0);
+      await setImmediate();
+      expect(await deliver()).toEqual(expected);
+      expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    }
   });
+
+  it('that ends makes the open deliveries unavailable, and the next one connects again', async () => {
+    const broker = await startBroker({ answer: () => ({ disconnect: 0x8b }) });
+    const { deliver } = open(broker.url);
+    const reason = 'it answered 0x8b (server shutting down)';
+    expect(await Promise.all([deliver(), deliver()])).toMatchObject([
+      { kind: 'unavailable', reason },
+      { reason },
+    ]);
+    expect(broker.connects.length).toBe(1);
+    broker.change({ answer: () => 0 });
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+  });
+});
+
+it('a connection that ends without a reason names a possible cause', async () => {
+  const broker = await startBroker({ answer: () => 'close' });
+  const reason =
+    'it closed the connection; another client with the client id earshot-bus can be the cause';
+  expect(await open(broker.url).deliver()).toMatchObject({ kind: 'unavailable', reason });
+  const server = createServer((socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const before = 'it closed the connection before the login: is this the port of an MQTT broker?';
+  expect(await open(`mqtt://127.0.0.1:${port}`).deliver()).toMatchObject({ reason: before });
+});
+
+describe('the limits of a broker', () => {
+  it('are reported when it lacks QoS 1, or retained messages that the sink needs', async () => {
+    const broker = await startBroker({ connack: { properties: { maximumQoS: 0 } } });
+    const misconfigured = (reason: RegExp) => ({
+      ...{ kind: 'misconfigured', reason: expect.stringMatching(reason) },
+    });
+    expect(await open(broker.url).deliver()).toEqual(misconfigured(/does not support QoS 1/));
+    const other = await startBroker({ connack: { properties: { retainAvailable: false } } });
+    const retained = await open(other.url, { isRetained: true }).deliver();
+    expect(retained).toEqual(misconfigured(/retained messages: set retain to false/));
+    expect(await open(other.url).deliver()).toEqual({ kind: 'acknowledged' });
+    expect([broker, other].map(({ published }) => published.length)).toEqual([0, 1]);
+  });
+
+  it('apply to the size of the packet, exactly', async () => {
+    const broker = await startBroker();
+    await open(broker.url).deliver();
+    const { length: remaining = 0 } = broker.published[0] ?? {};
+    // One byte for the type, and two for a length of 128 to 16,383.
+    const bytes = 1 + 2 + remaining;
+    broker.change({ connack: { properties: { maximumPacketSize: bytes } } });
+    expect(await open(broker.url).deliver()).toEqual({ kind: 'acknowledged' });
+    broker.change({ connack: { properties: { maximumPacketSize: bytes - 1 } } });
+    expect(await open(broker.url).deliver()).toEqual({
+      kind: 'refused',
+      reason: 'the message is larger than the broker accepts',
+    });
+    expect(broker.published.length).toBe(2);
+  });
+
+  it('apply to the number of unacknowledged messages', async () => {
+    const broker = await startBroker({
+      connack: { properties: { receiveMaximum: 2 } },
+      answer: () => 'none',
+    });
+    const { deliver } = open(broker.url);
+    const deliveries = [deliver(), deliver(), deliver()];
+    for (let i = 0; i < 7; i += 1) {
+      const sent = Math.min(7, i + 2);
+      await expect.poll(() => broker.published.length).toBe(sent);
+      if (deliveries.length < 7) deliveries.push(deliver());
+      await setImmediate();
+      expect(broker.published.length).toBe(sent);
+      broker.acknowledge(broker.published[i] ?? {});
+    }
+    expect(await Promise.all(deliveries)).toEqual(Array(7).fill({ kind: 'acknowledged' }));
+  });
+});
+
+describe('a broker without an answer', () => {
+  /** Delivers an item whose time is up as soon as the broker has something. */
+  const deliverLate = async ({ deliver }: ReturnType<typeof open>, reached: () => number) => {
+    const late = new AbortController();
+    const answer = deliver({}, late.signal);
+    await expect.poll(reached, { timeout: 10_000 }).toBe(1);
+    late.abort(new DOMException('the time is up', 'TimeoutError'));
+    expect(await answer).toMatchObject({
+      ...{ kind: 'unavailable', reason: 'it did not answer in time' },
+    });
+  };
+
+  it('to the login is unavailable, and leaves no socket open', async () => {
+    const silent = await startSilentServer();
+    const opened = open(`mqtt://127.0.0.1:${silent.port}`);
+    await deliverLate(opened, silent.open);
+    await opened.close();
+    await expect.poll(silent.open).toBe(0);
+  });
+
+  it.each([1, 65_535])(
+    'to a message is unavailable, and the connection is replaced (maximum %i)',
+    async (receiveMaximum) => {
+      const connack = { properties: { receiveMaximum } };
+      const broker = await startBroker({ connack, answer: () => 'none' });
+      const opened = open(broker.url);
+      await deliverLate(opened, () => broker.published.length);
+      await expect.poll(broker.open).toBe(0);
+      broker.change({ answer: () => 0 });
+      expect(await opened.deliver()).toEqual({ kind: 'acknowledged' });
+      await opened.close();
+      await expect.poll(broker.open).toBe(0);
+    },
+  );
 });

@@ -1,23 +1,12 @@
 /** NATS JetStream: the content of the stream, and deliveries without a stream or a server. */
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../../../src/features/sinks/registry.ts';
-import { collect } from '../../../helpers/deliveries.ts';
-import { replaceBody } from '../../../helpers/replace-body.ts';
+import { openNats } from '../../../../src/features/sinks/targets/nats-connection.ts';
+import { startSilentServer } from '../../../helpers/silent-server.ts';
 import { hasNats, startNats } from '../nats-server.ts';
 import { openSinkContext } from '../sink-context.ts';
-import { definition } from '../sink-definition.ts';
+import { definition, natsTarget } from '../sink-definition.ts';
 import { createVirtualTime } from '../virtual-time.ts';
-
-type Nats = Extract<SinkTarget, { kind: 'nats' }>;
-
-const nats = (server: string, fields: Partial<Nats> = {}): Nats => ({
-  kind: 'nats',
-  servers: [server],
-  subject: 'earshot.products',
-  credentials: { kind: 'none' },
-  ca: null,
-  ...fields,
-});
 
 describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   it('stores each document once under its id, with subjects made from its fields', async () => {
@@ -28,7 +17,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     await accept({ SubscriptionEvent: 'deleted' }, { subscription: null });
     await accept({ SubscriptionEvent: 'odd.* >event' }, { subscription: 'alps' });
     const subject = 'earshot.{subscription}.{event}';
-    start(definition(nats(server.server, { subject })));
+    start(definition(natsTarget(server.server, { subject })));
     await expect.poll(() => isDone()).toBe(true);
     const kept = await server.messages();
     expect(kept.map((one) => one.subject).toSorted()).toEqual([
@@ -41,12 +30,12 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     expect(kept[0]?.data).toMatchObject({ sink: 'sink', value: { Name: expect.any(String) } });
   });
 
-  it('waits for a stream and a killed server, without counting attempts or storing duplicates', async () => {
+  it('waits for a stream, a killed and a hanging server, without counting attempts or storing duplicates', async () => {
     const time = createVirtualTime();
     const server = await startNats();
     const { accept, start, items, isDone, lines } = await openSinkContext(time);
     await accept();
-    start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
+    start(definition(natsTarget(server.server), { attemptsMax: 1, timeoutMs: 60_000 }));
     const warned = (words: string) => () =>
       lines.some((line) => `${line.fields.reason}`.includes(words));
     await time.runUntil(warned('no stream listens to the subject earshot.products: create one'));
@@ -54,57 +43,20 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     await time.runUntil(() => isDone());
     await server.kill();
     for (let i = 0; i < 20; i += 1) await accept();
-    await time.runUntil(async () => (await items('waiting')).some(({ error }) => error !== null));
     await time.runUntil(warned('the connection was refused'), { stepMs: 200 });
     await server.start();
     await time.runUntil(() => isDone(), { stepMs: 400 });
-    const positions = (await server.messages()).map(({ data }) => data.position);
-    expect(positions.toSorted((a, b) => a - b)).toEqual(
-      Array.from({ length: 21 }, (_, i) => i + 1),
-    );
-    expect(await items('dead')).toEqual([]);
-  });
-
-  it('that hangs is aborted at the timeout, and receives the waiting items when it answers again', async () => {
-    const time = createVirtualTime();
-    const server = await startNats();
-    await server.addStream(['earshot.products']);
-    const { accept, start, items, isDone } = await openSinkContext(time);
-    await accept();
-    start(definition(nats(server.server), { timeoutMs: 5_000 }));
-    await time.runUntil(() => isDone());
     server.pause();
     await accept();
-    const errors = async () => (await items('waiting')).map(({ error }) => error);
-    await time.runUntil(async () => (await errors())[0] === 'it did not answer in time');
+    const error = async () => (await items('waiting'))[0]?.error;
+    await time.runUntil(async () => (await error()) === 'it did not answer in time');
     server.resume();
     await time.runUntil(() => isDone());
     // The stream recognises the item that it stored after the timeout.
-    expect((await server.messages()).map(({ data }) => data.position)).toEqual([1, 2]);
-  });
-
-  it('receives all items except those nested too deeply to be written again, which are dead letters', async () => {
-    const time = createVirtualTime();
-    const server = await startNats();
-    await server.addStream(['earshot.products']);
-    const { accept, start, items, isDone, dataDir, store } = await openSinkContext(time);
-    for (let i = 0; i < 10; i += 1) await accept();
-    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
-    const rows = await collect(store.find({ order: 'oldest' }));
-    for (const { position, productId } of rows.slice(0, 8)) {
-      const fields = `"ProductId":"${productId}","SubscriptionEvent":"created"`;
-      const body = `{${fields},"value":{"Id":"${productId}","Checksum":${deep}}}`;
-      replaceBody(dataDir, position, Buffer.from(body));
-    }
-    start(definition(nats(server.server), { attemptsMax: 2, concurrency: 2, timeoutMs: 600_000 }));
-    await time.runUntil(() => isDone(), { stepMs: 400 });
-    const dead = await items('dead');
-    expect(dead.map(({ position }) => position).toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-    for (const one of dead) {
-      expect(one).toMatchObject({ attempts: 2, error: expect.stringMatching(/call stack/) });
-    }
-    const kept = (await server.messages()).map(({ data }) => data.position);
-    expect(kept.toSorted((a, b) => a - b)).toEqual([9, 10]);
+    const positions = (await server.messages()).map(({ data }) => data.position);
+    const all = Array.from({ length: 22 }, (_, i) => i + 1);
+    expect(positions.toSorted((a, b) => a - b)).toEqual(all);
+    expect(await items('dead')).toEqual([]);
   });
 
   it('refuses only items that are larger than the stream allows', async () => {
@@ -112,11 +64,10 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const server = await startNats();
     await server.addStream(['earshot.products'], { max_msg_size: 4_000 });
     const { accept, start, items } = await openSinkContext(time);
-    const value = (length: number) => ({ value: { Name: 'x'.repeat(length) } });
-    await accept(value(10_000));
-    await accept(value(1_048_250));
-    await accept(value(10));
-    start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
+    for (const length of [10_000, 1_048_250, 10]) {
+      await accept({ value: { Name: 'x'.repeat(length) } });
+    }
+    start(definition(natsTarget(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
     await time.runUntil(async () => (await items('dead')).length === 2);
     expect((await items('dead')).map(({ error }) => error).toSorted()).toEqual([
       'the item exceeds the maximum size of the server (max_payload)',
@@ -125,26 +76,60 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     expect((await server.messages()).map(({ data }) => data.position)).toEqual([3]);
   });
 
-  it.each<[string, string[], Nats['credentials'], Nats['credentials']]>([
+  type Credentials = Extract<SinkTarget, { kind: 'nats' }>['credentials'];
+  const user = { kind: 'user', user: 'earshot', password: 'right' } as const;
+  it.each<[string[], object, right: Credentials, wrong: Credentials]>([
     [
-      'user',
       ['--user', 'earshot', '--pass', 'right'],
-      { kind: 'user', user: 'earshot', password: 'right' },
-      { kind: 'user', user: 'earshot', password: 'wrong' },
+      { user: 'earshot', pass: 'right' },
+      user,
+      { ...user, password: 'wrong' },
     ],
-    ['token', ['--auth', 'right'], { kind: 'token', token: 'right' }, { kind: 'none' }],
-  ])('accepts the right %s, and no other', async (kind, args, right, wrong) => {
-    const login = kind === 'user' ? { user: 'earshot', pass: 'right' } : { token: 'right' };
+    [['--auth', 'right'], { token: 'right' }, { kind: 'token', token: 'right' }, { kind: 'none' }],
+  ])('with %j accepts the right login, and no other', async (args, login, right, wrong) => {
     const server = await startNats(args, login);
     await server.addStream(['earshot.products']);
     const { accept, start, items, isDone } = await openSinkContext();
     await accept();
     start(
-      definition(nats(server.server, { credentials: right }), { name: 'right' }),
-      definition(nats(server.server, { credentials: wrong }), { name: 'wrong' }),
+      definition(natsTarget(server.server, { credentials: right }), { name: 'right' }),
+      definition(natsTarget(server.server, { credentials: wrong }), { name: 'wrong' }),
     );
     await expect.poll(() => isDone('right')).toBe(true);
     const errors = async () => (await items('waiting', 'wrong')).map(({ error }) => error);
     await expect.poll(errors).toEqual(['it rejected the credentials']);
+  });
+});
+
+describe('a connection to a NATS server that does not answer', () => {
+  const options = (...ports: number[]) => ({
+    servers: ports.map((port) => `127.0.0.1:${port}`),
+    ...{ noRandomize: true, reconnect: false, timeout: 300 },
+  });
+
+  it('leaves no socket open, after its timeout and when it is aborted', async () => {
+    const silent = await startSilentServer();
+    const giveUp = new AbortController();
+    const opening = (timeout: number) =>
+      openNats({ ...options(silent.port), timeout }, { signal: giveUp.signal });
+    await expect(opening(300)).rejects.toThrow();
+    expect(silent.connections()).toBe(1);
+    await expect.poll(silent.open).toBe(0);
+    const patient = opening(600_000);
+    await expect.poll(silent.open).toBe(1);
+    giveUp.abort(new Error('the program ends'));
+    await expect(patient).rejects.toThrow('the program ends');
+    await expect.poll(silent.open).toBe(0);
+  });
+
+  it.skipIf(!hasNats)('continues with the next server (needs nats-server)', async () => {
+    const silent = await startSilentServer();
+    const server = await startNats();
+    const { signal } = new AbortController();
+    const connection = await openNats(options(silent.port, server.port), { signal });
+    await expect.poll(silent.open).toBe(0);
+    expect(silent.connections()).toBe(1);
+    await connection.flush();
+    await connection.close();
   });
 });

@@ -1,17 +1,25 @@
-/** Webhooks: the request and its signature, and the meaning of each answer. */
+/** Webhooks: the request and its signature, and the meaning of each answer, also odd or endless ones. */
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
-import { describe, expect, it } from 'vitest';
-import { webhookSignature } from '../../../../src/features/sinks/targets/webhook.ts';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { OpenContext } from '../../../../src/features/sinks/target.ts';
+import { webhook } from '../../../../src/features/sinks/targets/webhook.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
 import { collect } from '../../../helpers/deliveries.ts';
 import { startHook } from '../hook-server.ts';
 import { openSinkContext } from '../sink-context.ts';
-import { definition } from '../sink-definition.ts';
-import { createVirtualTime } from '../virtual-time.ts';
+import { definition, webhookTarget } from '../sink-definition.ts';
+import { sinkDocument } from '../sink-items.ts';
 
 const secret = `whsec_${Buffer.from('a secret of the user, long enough').toString('base64')}`;
-const webhook = (url: string, fields: { secret?: string; ca?: string } = {}) =>
-  ({ kind: 'webhook', url, secret: null, ca: null, ...fields }) as const;
+const context = { fetch, nowUs: () => Date.now() * 1000 } as OpenContext;
+const soon = () => AbortSignal.timeout(5_000);
+let chain: Awaited<ReturnType<typeof createChain>>;
+beforeAll(async () => {
+  chain = await createChain();
+});
 
 describe('a webhook', () => {
   it('receives the whole notification once, signed by the scheme', async () => {
@@ -19,7 +27,7 @@ describe('a webhook', () => {
     const { accept, start, items, store } = await openSinkContext();
     const value = { Id: 'product-1', Name: 'S2A.SAFE', ContentLength: 8_200_000_000 };
     await accept({ value, SubscriptionEvent: 'modified' }, { subscription: 'alps' });
-    start(definition(webhook(hook.url, { secret })));
+    start(definition(webhookTarget(hook.url, { secret })));
     await expect.poll(() => hook.received.length).toBe(1);
     const [first] = hook.received;
     const verified = new Webhook(secret).verify(first?.body ?? '', {
@@ -35,147 +43,122 @@ describe('a webhook', () => {
       type: 'product.modified',
       timestamp: receivedAt,
       data: {
-        id,
-        notificationId: id,
-        replay: false,
-        sink: 'sink',
-        position: 1,
-        subscription: 'alps',
-        event: 'modified',
-        productId: 'product-1',
+        ...{ id, notificationId: id, replay: false, sink: 'sink', position: 1 },
+        ...{ subscription: 'alps', event: 'modified', productId: 'product-1' },
         productName: 'S2A_MSIL2A_000001.SAFE',
         subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
         ackId: 'ack-1',
         notificationDate: '2026-11-20T06:00:00.123000Z',
-        receivedAt,
-        source: 'push',
-        value,
+        ...{ receivedAt, source: 'push', value },
       },
     });
     await expect.poll(() => items('waiting')).toEqual([]);
     expect(await store.cursor('sink:sink')).toBe(1);
   });
 
-  it('has the signature of the example in the specification', () => {
-    const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
-    const [timestamp, body] = ['1614265330', '{"test": 2432232314}'];
-    const key = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-    expect(webhookSignature(key, { id, timestamp, body })).toBe(
-      'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-    );
-  });
-
   it('without a secret has no signature', async () => {
     const hook = await startHook();
-    const { accept, start } = await openSinkContext();
-    await accept();
-    start(definition(webhook(hook.url)));
-    await expect.poll(() => hook.received.length).toBe(1);
+    await webhook.open(webhookTarget(hook.url), context).deliver(sinkDocument, soon());
     expect(hook.received[0]?.headers['webhook-signature']).toBeUndefined();
     expect(hook.received[0]?.headers['webhook-timestamp']).toMatch(/^\d{10}$/);
   });
 
-  it('works over HTTPS with the user’s certificate authority, and not without it', async () => {
-    const chain = await createChain();
-    const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
-    const hook = await startHook({ tls });
-    const { accept, start, items } = await openSinkContext();
-    await accept();
-    start(
-      definition(webhook(hook.url, { ca: chain.rootPem, secret }), { name: 'trusting' }),
-      definition(webhook(hook.url), { name: 'other' }),
-    );
-    await expect.poll(() => hook.received.length).toBe(1);
-    expect(hook.received[0]?.data.sink).toBe('trusting');
-    const errors = async () => (await items('waiting', 'other')).map(({ error }) => error);
-    await expect
-      .poll(errors)
-      .toEqual([expect.stringContaining('the certificate is not publicly trusted')]);
-  });
-
-  it('that answers 4xx refuses the item, which is a dead letter after its attempts', async () => {
-    const time = createVirtualTime();
-    const statuses = [400, 402, 409, 413, 422];
-    const hook = await startHook({
-      answer: ({ data }, response) => {
-        response.writeHead(Number(data.sink)).end('no\u0007 thanks');
-      },
-    });
-    const { accept, start, items } = await openSinkContext(time);
-    await accept();
-    const sinkOf = (status: number) =>
-      definition(webhook(hook.url), { name: `${status}`, attemptsMax: 3 });
-    start(...statuses.map(sinkOf));
-    const dead = async () =>
-      (await Promise.all(statuses.map((one) => items('dead', `${one}`)))).flat();
-    await time.runUntil(async () => (await dead()).length === statuses.length, { stepMs: 400 });
-    expect(hook.received.length).toBe(3 * statuses.length);
-    expect(await dead()).toMatchObject(
-      statuses.map((status) => ({ attempts: 3, error: `it answered ${status}: no\\u0007 thanks` })),
-    );
-  });
-
-  it('that answers 408, 425, 429 or 5xx is retried without counting attempts', async () => {
-    const time = createVirtualTime();
-    const statuses = [408, 425, 429, 500, 503, 599];
-    const hook = await startHook({
-      answer: ({ data }, response) => {
-        const asked = hook.received.filter((one) => one.data.sink === data.sink).length;
-        if (asked < 6) response.writeHead(Number(data.sink)).end();
-      },
-    });
-    const { accept, start, store } = await openSinkContext(time);
-    await accept();
-    start(
-      ...statuses.map((one) => definition(webhook(hook.url), { name: `${one}`, attemptsMax: 2 })),
-    );
-    const isDone = () => hook.received.length === 6 * statuses.length;
-    await time.runUntil(isDone, { stepMs: 400 });
-    const counts = async () => (await store.sinks.counts()).map(({ waiting }) => waiting);
-    await time.runUntil(async () => (await counts()).every((waiting) => waiting === 0));
-    expect(await store.sinks.counts()).toMatchObject(
-      statuses.map((one) => ({ sink: `${one}`, dead: 0 })),
-    );
-  });
-
-  it.each([307, 401, 403, 404, 405, 410])(
-    'that answers %i is misconfigured: no attempt counts, and no redirect is followed',
-    async (status) => {
-      const time = createVirtualTime();
-      const other = await startHook();
+  it.each<[number[], object]>([
+    [[200, 202, 204], { kind: 'acknowledged' }],
+    [[400, 402, 409, 413, 422], { kind: 'refused' }],
+    [[408, 425, 429, 500, 503, 599], { kind: 'unavailable', retryAfterMs: 120_000 }],
+    [[307, 401, 403, 404, 405, 410], { kind: 'misconfigured' }],
+  ])('that answers one of %j gives %j, without following a redirect', async (statuses, kind) => {
+    const other = await startHook();
+    for (const status of statuses) {
       const hook = await startHook({
-        answer: (_hooked, response) =>
-          void response.writeHead(status, { location: other.url }).end(),
+        answer: (_hooked, response) => {
+          const headers = { location: other.url, 'retry-after': '120' };
+          response.writeHead(status, headers).end(status === 204 ? '' : 'no\u0007 thanks');
+        },
       });
-      const { accept, start, items, lines } = await openSinkContext(time);
-      await accept();
-      start(definition(webhook(hook.url), { attemptsMax: 1 }));
-      await time.runUntil(() => hook.received.length >= 3, { stepMs: 400 });
-      expect(other.received).toEqual([]);
-      expect(await items('dead')).toEqual([]);
-      const reason = expect.stringContaining(`it answered ${status}`);
-      expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
-        { fields: { sink: 'sink', reason } },
-      ]);
-      hook.change(() => undefined);
-      await time.runUntil(async () => (await items('waiting')).length === 0, { stepMs: 400 });
-      expect(lines.at(-1)).toMatchObject({ level: 'info', message: 'sink is up again' });
-    },
+      const answer = await webhook
+        .open(webhookTarget(hook.url), context)
+        .deliver(sinkDocument, soon());
+      expect(answer).toMatchObject(kind);
+      const reason = 'reason' in answer ? answer.reason : '';
+      if (status >= 400) expect(reason).toBe(`it answered ${status}: no\\u0007 thanks`);
+    }
+    expect(other.received).toEqual([]);
+  });
+});
+
+/** Answers each connection with these bytes and closes it, unless `isKept` is set. */
+async function startRaw(kind: 'http' | 'https', bytes: string, { isKept = false } = {}) {
+  const sockets = new Set<Socket>();
+  const answer = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    socket.once('data', () => (isKept ? socket.write(bytes) : socket.end(bytes)));
+  };
+  const server = kind === 'http' ? createServer(answer) : createTlsServer(tls(), answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as { port: number };
+  const url = kind === 'http' ? `http://127.0.0.1:${port}/` : `https://localhost:${port}/`;
+  return { target: openTrusting(url), open: () => sockets.size };
+}
+
+const tls = () => ({ key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` });
+
+/** The client library of HTTPS with a certificate authority is another one than that of HTTP. */
+const openTrusting = (url: string) =>
+  webhook.open(
+    webhookTarget(url, { ca: url.startsWith('https:') ? chain.rootPem : null }),
+    context,
   );
 
-  it('that requests a wait gets it, for all items', async () => {
-    const time = createVirtualTime();
-    const atUs: number[] = [];
-    const hook = await startHook({
-      answer: (_hooked, response) => {
-        atUs.push(time.nowUs());
-        if (atUs.length === 1) response.writeHead(429, { 'retry-after': '120' }).end();
-      },
+it('a webhook over HTTPS is used only with a trusted certificate', async () => {
+  const hook = await startHook({ tls: tls() });
+  const answer = await webhook.open(webhookTarget(hook.url), context).deliver(sinkDocument, soon());
+  const reason = expect.stringContaining('the certificate is not publicly trusted');
+  expect(answer).toMatchObject({ kind: 'unavailable', reason });
+  expect(hook.received).toEqual([]);
+});
+
+describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
+  const big = `Content-Length: 3000000\r\n\r\n${'x'.repeat(3_000_000)}`;
+  const cut = 'Content-Length: 100\r\n\r\nno';
+
+  it.each([
+    ['200 OK', 'of three megabytes', big, false, { kind: 'acknowledged' }],
+    ['202 OK', 'that is cut off', cut, false, { kind: 'acknowledged' }],
+    ['200 OK', 'without an end', cut, true, { kind: 'acknowledged' }],
+    ['400 No', 'of three megabytes', big, false, { kind: 'refused', reason: /400: xxx/ }],
+    ['400 No', 'that is cut off', cut, false, { kind: 'refused', reason: /400: no$/ }],
+    ['400 No', 'without an end', cut, true, { kind: 'refused', reason: /400: no$/ }],
+  ])('that answers %s is understood, with a body %s', async (status, _body, rest, isKept, is) => {
+    const { target, open } = await startRaw(kind, `HTTP/1.1 ${status}\r\n${rest}`, { isKept });
+    const { reason, ...known }: { reason?: RegExp; kind: string } = is;
+    expect(await target.deliver(sinkDocument, AbortSignal.timeout(isKept ? 300 : 5_000))).toEqual({
+      ...known,
+      ...(reason && { reason: expect.stringMatching(reason) }),
     });
-    const { accept, start, items } = await openSinkContext(time);
-    for (let i = 0; i < 3; i += 1) await accept();
-    start(definition(webhook(hook.url), { concurrency: 1 }));
-    await time.runUntil(async () => atUs.length === 4 && (await items('waiting')).length === 0);
-    expect((atUs[1] ?? 0) - (atUs[0] ?? 0)).toBeGreaterThanOrEqual(120_000_000);
+    await target.close();
+    if (isKept) await expect.poll(open).toBe(0);
+  });
+
+  it.each([
+    ['a status that is none', 'HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n', '700', false],
+    ['another protocol', 'HTTP/1.1 101 No\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', '', false],
+    ['nothing', '', 'the connection was lost', false],
+    ['no HTTP', 'hello\r\n\r\n', '', false],
+    ['no answer in time', '', 'it did not answer in time', true],
+  ])('that answers with %s has not acknowledged the item', async (_what, bytes, words, isKept) => {
+    const { target, open } = await startRaw(kind, bytes, { isKept });
+    const answer = await target.deliver(sinkDocument, AbortSignal.timeout(isKept ? 300 : 5_000));
+    const reason = expect.stringContaining(words);
+    expect(answer).toEqual({ kind: 'unavailable', reason, retryAfterMs: null });
+    await expect.poll(open).toBe(0);
   });
 });

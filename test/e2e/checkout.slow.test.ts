@@ -1,0 +1,151 @@
+/** The executable of a checkout: its Node, its sources, and its npm scripts. */
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+function write(folder: string, path: string, text: string, mode = 0o644): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+  chmodSync(join(folder, path), mode);
+}
+
+it('the command runs the sources, even if a build exists', () => {
+  const folder = temporaryDirectory();
+  cpSync(join(root, 'scripts'), join(folder, 'scripts'), { recursive: true });
+  write(folder, 'package.json', '{"type":"module","version":"1.2.3"}');
+  for (const [place, type] of [
+    ['src', 'ts'],
+    ['dist', 'js'],
+  ]) {
+    const run = `console.log('${place}', argv.join(), io, version)`;
+    write(folder, `${place}/core/cli/io.${type}`, 'export const createProcessIo = () => 7;');
+    const text = `export const run = (argv, io, version) => (${run}, 3);`;
+    write(folder, `${place}/core/cli/run.${type}`, text);
+  }
+  const earshot = () => {
+    const args = ['--disable-warning=ExperimentalWarning', 'scripts/earshot.js', 'a', 'b'];
+    const { status, stdout } = spawnSync(process.execPath, args, { cwd: folder });
+    return [status, String(stdout).trim()];
+  };
+  expect(earshot()).toEqual([3, 'src a,b 7 1.2.3']);
+  rmSync(join(folder, 'src'), { recursive: true });
+  expect(earshot()).toEqual([3, 'dist a,b 7 1.2.3']);
+});
+
+describe('the bundled Node', () => {
+  it('is not hoisted: npm 10 would remove the link node_modules/.bin/node', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
+    const packages = Object.entries<{ bin?: { node?: string } }>(lock.packages);
+    const withNode = packages.filter(([, { bin }]) => bin?.node !== undefined);
+    const binaries = Object.keys(runtime.optionalDependencies);
+    expect(withNode.map(([path]) => path).toSorted()).toEqual(
+      ['runtime', ...binaries.map((name) => `runtime/node_modules/${name}`)].toSorted(),
+    );
+  });
+
+  it('is run by links to it, or the next Node on the path when none fits the machine', () => {
+    const folder = temporaryDirectory();
+    cpSync(join(root, 'runtime/node'), join(folder, 'runtime/node'));
+    mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+    symlinkSync('../runtime', join(folder, 'node_modules/earshot-runtime'));
+    symlinkSync('../earshot-runtime/node', join(folder, 'node_modules/.bin/node'));
+    symlinkSync(join(folder, 'node_modules/.bin/node'), join(folder, 'elsewhere'));
+    write(folder, 'machine/node', '#!/bin/sh\necho "the machine has $*"\n', 0o755);
+    const node = (name: string) => {
+      const PATH = `${folder}/node_modules/.bin:${folder}/machine:/usr/bin`;
+      const { status, stdout } = spawnSync(join(folder, name), ['a b', 'c'], { env: { PATH } });
+      return [status, String(stdout).trim()];
+    };
+    expect(node('node_modules/.bin/node')).toEqual([0, 'the machine has a b c']);
+    const text = '#!/bin/sh\necho "$# arguments: $*"\nexit 5\n';
+    write(folder, 'runtime/node_modules/node-here/bin/node', text, 0o755);
+    for (const name of ['node_modules/.bin/node', 'elsewhere', 'runtime/node'])
+      expect(node(name)).toEqual([5, '2 arguments: a b c']);
+  });
+});
+
+const receiver = {
+  EARSHOT_TLS: 'off',
+  EARSHOT_LISTEN: '127.0.0.1:0',
+  EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+  EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+  EARSHOT_ENDPOINT_PASSWORD: 'a:long-secret',
+};
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}
+
+const stopped = /"msg":"stopped"/;
+/** Signals npm only, by its process id. */
+const end = (pid: number) => process.kill(pid, 'SIGTERM');
+/** Signals npm and the program, as a terminal does; npm forwards the signal once more. */
+const pressCtrlC = (pid: number) => process.kill(-pid, 'SIGINT');
+
+it.each([
+  { script: 'start', args: [], send: end, last: stopped },
+  { script: 'start', args: [], send: pressCtrlC, last: stopped },
+  {
+    script: 'sandbox',
+    args: ['--control', 'localhost:0', '--service', 'localhost:0', '--inference', 'localhost:0'],
+    ...{ send: end, last: /control/ },
+  },
+  { script: 'demo', args: [], send: end, last: /0 in quarantine\./ },
+])('npm run $script ends with npm, in order, and frees its ports ($send.name)', async (row) => {
+  const { script, args, send, last } = row;
+  const settings = script === 'start' ? receiver : {};
+  const env = bareEnvironment({
+    ...settings,
+    EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data'),
+  });
+  const npm = spawn('npm', ['run', script, '--', ...args], {
+    ...{ cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] },
+    // A separate process group, so that a failed test leaves no process.
+    detached: true,
+  });
+  onTestFinished(() => {
+    try {
+      process.kill(-(npm.pid ?? 0), 'SIGKILL');
+    } catch {}
+  });
+  let [output, isClosed] = ['', false];
+  for (const stream of [npm.stdout, npm.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  npm.on('close', () => {
+    isClosed = true;
+  });
+  const listening = async () => {
+    const found = output.matchAll(/(?:127\.0\.0\.1|localhost):([1-9]\d+)/g);
+    const ports = [...new Set([...found].map(([, port]) => Number(port)))];
+    const states = await Promise.all(ports.map(isListening));
+    return ports.filter((_, i) => states[i]);
+  };
+  await expect.poll(listening).not.toEqual([]);
+  send(npm.pid ?? 0);
+  // The output closes when its last process has ended, including the program.
+  await expect.poll(() => isClosed, { timeout: 15_000 }).toBe(true);
+  expect(output).toMatch(last);
+  expect(npm.exitCode).toBe(0);
+  expect(await listening()).toEqual([]);
+});

@@ -1,0 +1,168 @@
+/** `earshot sinks replay`, `retry` and `drop`: previews, confirmations, and what they change. */
+import { describe, expect, it } from 'vitest';
+import { expectEnd, nowUs } from '../../helpers/fake-io.ts';
+import { delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
+import { createSinkCommandContext, openRefusedContext } from './command-context.ts';
+
+const names = ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5'];
+
+/** Five notifications, an hour apart, and a sink that accepts those of Sentinel-2. */
+async function openContext() {
+  const context = createSinkCommandContext(
+    `{ bus: { command: ['a'], filter: "startswith(Name,'S2')", from: 'start' } }`,
+  );
+  await context.fillNames(names);
+  const replays = () =>
+    withStore(context.dataDir, ({ sinks }) => sinks.replays({ sink: 'bus', all: true }));
+  const replay = (...words: string[]) =>
+    context.earshot(['sinks', 'replay', '--sink', 'bus', ...words]);
+  return { ...context, replays, replay };
+}
+
+describe('earshot sinks replay', () => {
+  it('counts the matching notifications by time and filter, and changes nothing with --dry-run', async () => {
+    const { replay, replays } = await openContext();
+    const all = 'Received from the start of the log until now (UTC): ';
+    const range = 'Received from 2026-05-02 08:30 until 2026-05-02 10:30 (UTC): ';
+    for (const [words, expected] of [
+      [[], `${all}4 notifications would be delivered to bus, the first 2026-05-02 07:00, the last`],
+      [['--since', '210m'], ': 2 notifications would be delivered'],
+      [['--since', '210m', '--until', '90m'], `${range}1 notification would be delivered to bus`],
+      [['--filter', "contains(Name,'A_')"], ': 3 notifications would'],
+      [['--filter', "contains(Name,'S1')"], `${all}no notification matches`],
+    ] as const) {
+      expect(await expectEnd(replay('--dry-run', ...words), 0, expected)).toMatchObject({
+        out: '',
+      });
+    }
+    const { out, err } = await replay('--dry-run', '--json');
+    expect(err).toBe('');
+    expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 4, replay: null });
+    expect(await replays()).toEqual([]);
+  });
+
+  it('asks for confirmation, and requires --yes without a terminal', async () => {
+    const { earshot, replay, replays } = await openContext();
+    await expectEnd(replay(), 2, '--yes');
+    const asked = (answer: string) =>
+      earshot('sinks replay --sink bus --since 210m', { answers: [answer] });
+    await expectEnd(asked('no'), 1, 'Deliver 2 notifications to bus again?');
+    expect(await replays()).toEqual([]);
+    const { err } = await expectEnd(asked('y'), 0, 'Queued replay 1');
+    expect(err).toContain('No receiver is delivering to sinks');
+    const since = { sinceUs: nowUs - 3.5 * hourUs, untilUs: null };
+    expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
+    const json = await replay('--filter', "contains(Name,'A_')", '--yes', '--json');
+    expect(JSON.parse(json.out)).toEqual({ sink: 'bus', notifications: 3, replay: 2 });
+    const [listed] = JSON.parse((await earshot('sinks list --json')).out);
+    expect(listed).toMatchObject({ name: 'bus', replays: 2 });
+  });
+
+  it('refuses the same replay while the first is unfinished, unless new notifications match', async () => {
+    const { earshot, replay, replays, fill } = await openContext();
+    const ask = (...words: string[]) => replay('--yes', '--since', '7h', ...words);
+    expect((await ask()).code).toBe(0);
+    const later = await earshot('sinks replay --sink bus --yes --since 7h', {
+      nowUs: () => nowUs + hourUs,
+    });
+    expect(later.code).toBe(1);
+    expect(later.err).toContain(
+      'Replay 1 to bus (requested 2026-05-02 12:00 UTC) already covers this request',
+    );
+    expect((await ask('--dry-run')).code).toBe(0);
+    expect((await ask('--filter', "contains(Name,'A_')")).code).toBe(0);
+    const come = (Name: string) =>
+      fill([
+        delivery({ ProductId: Name, AckId: Name, value: { Name } }, { receivedAtUs: nowUs - 1 }),
+      ]);
+    await come('S1A_6');
+    expect((await ask()).err).toContain('Replay 1 to bus');
+    await come('S2A_7');
+    await expectEnd(ask(), 0, '5 notifications will be delivered to bus');
+    expect((await replays()).map(({ id, lastPosition }) => [id, lastPosition])).toEqual([
+      [3, 7],
+      [2, 5],
+      [1, 5],
+    ]);
+  });
+
+  it.each([
+    ['an empty window', ['--since', '1h', '--until', '2h'], /--since must be before --until/],
+    ['a window that has not begun', ['--since', '2026-05-03'], /is empty: .* before now/],
+    ['a window of no time', ['--since', '0h'], /The time range is empty/],
+    ['a faulty filter, with its place', ['--filter', "Naem eq 'x'"], /Naem eq 'x'\n +\^{4}/],
+  ])('refuses %s with exit code 2', async (_what, words, expected) => {
+    const { replay, replays } = await openContext();
+    await expectEnd(replay(...words, '--yes'), 2, expected);
+    expect(await replays()).toEqual([]);
+  });
+});
+
+describe('earshot sinks retry and drop', () => {
+  it('queue named dead letters, or all of them, again', async () => {
+    const { earshot, counts } = await openRefusedContext();
+    await expectEnd(earshot('sinks retry bus 2'), 0, 'Queued 1 dead letter of bus again.');
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
+    expect((await earshot('sinks retry bus --all')).code).toBe(0);
+    expect(await counts()).toMatchObject({ waiting: 3, dead: 0 });
+    for (const command of ['retry', 'drop']) {
+      await expectEnd(earshot(`sinks ${command} bus --all`), 0, 'bus has no dead letters.');
+    }
+  });
+
+  it('process known ids, and name ids without a dead letter', async () => {
+    const { earshot, counts } = await openRefusedContext();
+    const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 2);
+    expect(retry.err).toMatch(
+      /^Queued 1 dead .*\nearshot: No such dead letters of bus: 99999, 4\./,
+    );
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
+    await expectEnd(earshot('sinks drop bus 99999', { answers: [] }), 2, 'No such dead letter of');
+    expect((await earshot('sinks drop bus 3,99999 --yes')).code).toBe(2);
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 0 });
+  });
+
+  it.each([
+    ['retry bus', '--all'],
+    ['retry bus 2 --all', '--all'],
+    ['drop bus', '--all'],
+    ['retry bus 2,x', ''],
+    ['drop bus 2 --waiting --yes', ''],
+    ['drop bus --all', '--yes'],
+  ])('refuse `%s`, and change nothing', async (words, expected) => {
+    const { earshot, counts } = await openRefusedContext();
+    await expectEnd(earshot(`sinks ${words}`), 2, expected);
+    expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
+  });
+
+  it('drop asks first', async () => {
+    const { earshot, counts } = await openRefusedContext();
+    const no = await expectEnd(earshot('sinks drop bus --all', { answers: ['n'] }), 1);
+    expect(no.err).toMatch(/Drop all 2 dead letters of bus\? .* remain in the log/);
+    expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
+    await expectEnd(earshot('sinks drop bus 3 --yes'), 0, 'Dropped 1 dead letter of bus.');
+    expect(await counts()).toMatchObject({ waiting: 1, dead: 1 });
+  });
+
+  it('drop --waiting describes what it drops, new or replayed, and how to deliver it again', async () => {
+    const { dataDir, earshot, counts } = await openRefusedContext();
+    await withStore(dataDir, async ({ sinks }) => {
+      const asked = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
+      const { id } = await sinks.addReplay({ ...asked, afterPosition: 1, lastPosition: 5 });
+      const items = [{ position: 2, productId: 'product-2' }];
+      const stream = { sink: 'bus', replayId: id, after: 1, upTo: 3 };
+      await sinks.enqueue({ ...stream, items, atUs: nowUs });
+    });
+    const words = '2 notifications and 1 unfinished replay';
+    const drop = (answer: string) => earshot('sinks drop bus --waiting', { answers: [answer] });
+    await expectEnd(drop('n'), 1, `Drop from the queue of bus: ${words}?`);
+    expect(await counts()).toMatchObject({ waiting: 2, dead: 2 });
+    const yes = await expectEnd(earshot('sinks drop bus --waiting --yes'), 0, `: ${words}.\n`);
+    expect(yes.err).toContain(
+      '`earshot sinks replay --sink bus --since 2026-05-02T08:00:00.000000Z`',
+    );
+    expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
+    expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
+    await expectEnd(earshot('sinks drop bus --waiting'), 0, 'The queue of bus is empty.');
+  });
+});

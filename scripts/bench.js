@@ -5,26 +5,31 @@
 import './require-node.js';
 
 const programs = {
-  alarms: () => import('../test/simulation/alarms.ts'),
-  attack: () => import('../test/attack/attack.ts'),
-  bodies: () => import('../bench/bodies.ts'),
+  alarms: () => import('../bench/alarms.ts'),
   dashboard: () => import('../bench/dashboard.ts'),
   dictionary: () => import('../bench/train-dictionary.ts'),
   files: () => import('../bench/files.ts'),
-  month: () => import('../test/simulation/month.ts'),
   page: () => import('../bench/page.ts'),
-  profile: () => import('../bench/profile.ts'),
   pull: () => import('../bench/pull.ts'),
   query: () => import('../bench/query.ts'),
-  rebuild: () => import('../bench/rebuild.ts'),
-  reconcile: () => import('../bench/reconcile.ts'),
-  shared: () => import('../bench/shared.ts'),
   rest: () => import('../bench/rest.ts'),
-  sinks: () => import('../bench/sinks.ts'),
+  shared: () => import('../bench/shared.ts'),
   steady: () => import('../bench/steady.ts'),
+  'attack fuzz': () => import('../test/attack/fuzz.ts'),
+  'attack scan': () => import('../test/attack/scan.ts'),
+  'attack slow': () => import('../test/attack/slow.ts'),
 };
 
-const [name, ...argv] = process.argv.slice(2);
+const argv = process.argv.slice(2);
+const name = argv[0] === 'attack' ? argv.splice(0, 2).join(' ') : argv[0];
 const load = Object.entries(programs).find(([known]) => known === name)?.[1];
-const { run } = await (load?.() ?? import('../bench/bench.ts'));
-process.exitCode = await run(load === undefined ? process.argv.slice(2) : argv, process);
+if (load !== undefined && argv[0] === name) argv.shift();
+if (load === undefined && name?.startsWith('attack')) {
+  const names = Object.keys(programs).flatMap((known) => known.split('attack ').slice(1));
+  process.stderr.write(`Usage: npm run attack -- ${names.join('|')} [options]\n`);
+  process.exitCode = 2;
+} else {
+  const { runBenchmark } = await import('../bench/harness.ts');
+  const { benchmark } = await (load?.() ?? import('../bench/bench.ts'));
+  process.exitCode = await runBenchmark(benchmark, argv, process);
+}

@@ -6,17 +6,18 @@ import type { Io, Output } from '../src/core/cli/io.ts';
 import { commandsByGroup, createProgram, fullName, withChildren } from '../src/core/cli/program.ts';
 import { exitCodeOf } from '../src/core/cli/run.ts';
 import { loadSettings } from '../src/core/config/config.ts';
+import type { MetricRow } from '../src/core/status/gauge.ts';
+import { loadStatusParts, type StatusPart } from '../src/core/status/status-part.ts';
 import { errorMeanings } from '../src/core/terms/app-error.ts';
 import { allFaults } from '../src/core/terms/faults.ts';
 import { metricGroups } from '../src/features/metrics/metric-table.ts';
-import type { MetricRow } from '../src/features/metrics/status-gauge.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
   const files = {
     '.env.example': envExample(),
     'docs/reference/configuration.md': configurationPage(),
     'docs/reference/cli.md': commandLinePage(await createProgram(idleIo, '')),
-    'docs/reference/metrics.md': metricsPage(),
+    'docs/reference/metrics.md': metricsPage(await loadStatusParts(app)),
     'docs/errors.md': errorsPage(),
   };
   const checkout = { env: { earshot_called_as: './earshot' } };
@@ -152,11 +153,11 @@ ${errors.join('\n')}`;
 }
 
 /** The text of `docs/reference/metrics.md`. */
-function metricsPage(): string {
-  const sections = metricGroups.map(({ title, rows }) => `## ${title}\n\n${tableOf(rows)}`);
+function metricsPage(parts: readonly StatusPart[]): string {
+  const sections = metricGroups(parts).map(({ title, rows }) => `## ${title}\n\n${tableOf(rows)}`);
   return `# Metrics
 
-<!-- Written by \`npm run generate\` from src/console/metrics. -->
+<!-- Written by \`npm run generate\` from the parts of the status, and src/features/metrics. -->
 
 Metrics of \`/metrics\` on the private listener, in the Prometheus text format. [monitoring.md](../monitoring.md) explains how to
 collect them, the dashboard and the alert rules.

@@ -113,8 +113,8 @@ export async function openAccount(
   io: AccountIo & Pick<Io, 'stderr' | 'features'>,
   { readOnly = false, needsCredentials = false }: AccountUse,
 ): Promise<OpenedAccount> {
-  const { dataDir, sharedLog } = config;
-  const store = await openConfiguredStore({ dataDir, sharedLog }, io);
+  const { dataDir } = config;
+  const store = await openConfiguredStore(config, io);
   let release: () => void = () => undefined;
   const lock = async () => {
     if (readOnly) return;
@@ -124,10 +124,7 @@ export async function openAccount(
   try {
     await lock();
     // Read while holding the lock: a rotation may have ended during the wait.
-    if (store.node !== null) {
-      const { createFileSync } = await import('../features/shared-log/shared-files.ts');
-      await createFileSync(config.dataDir, store.node.log.files)();
-    }
+    await store.shared?.syncFiles();
     const { endpoint } = config;
     const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
     const credentials = pairs?.at(-1);
@@ -170,15 +167,12 @@ export async function openAccount(
 /** Creates endpoint credentials in the data directory; with a shared log, for all receivers. */
 async function createCredentials(
   dataDir: string,
-  { node }: Pick<Store, 'node'>,
+  { shared }: Pick<Store, 'shared'>,
   io: AccountIo & Pick<Io, 'stderr'>,
 ): Promise<EndpointCredentials> {
   const created = newCredentials(io);
   await writeCredentialsFile(dataDir, [created]);
-  if (node !== null) {
-    const { shareCredentials } = await import('../features/shared-log/shared-files.ts');
-    await shareCredentials(dataDir, node.log, [created], io.signal);
-  }
+  await shared?.shareCredentials([created], io.signal);
   io.stderr.write('Endpoint credentials created in the data directory.\n');
   return created;
 }

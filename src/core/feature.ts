@@ -5,12 +5,15 @@
 
 import type { Command } from 'commander';
 import type { JobSlot } from '../receiver/job-slot.ts';
+import type { StartService } from '../receiver/service.ts';
+import type { SharedStore } from '../store/open-configured.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
 import type { Io } from './cli/io.ts';
 import type { SettingsSlot } from './config/load.ts';
 import type { ConfigPlace } from './config/subscriptions-file.ts';
+import type { StatusPart } from './status/status-part.ts';
 
 /** Groups of the command overview, in its order. */
 export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;
@@ -37,6 +40,14 @@ export interface Feature {
   settings?: () => Promise<SettingsSlot>;
   /** Tables in the store. */
   tables?: readonly TablesSlot[];
+  /** Opens a log that several receivers share. */
+  sharedStore?: () => Promise<SharedStore>;
+  /** Runs before `earshot start` reads its settings and files. */
+  beforeStart?: (io: Io) => Promise<void>;
+  /** Files in the data directory that all receivers of a shared log have. `keeps`: one that is deleted is restored. */
+  sharedFiles?: readonly { name: string; keeps: boolean }[];
+  /** A service of the receiver, from before it listens until it stops. */
+  service?: StartService;
   /** Background jobs of `earshot start`, in their order. */
   jobs?: readonly JobSlot[];
   /**
@@ -44,6 +55,8 @@ export interface Feature {
    * is applied only if all parts are valid.
    */
   checkConfigFile?: (place: ConfigPlace) => Promise<unknown>;
+  /** Parts of the status, with their alerts and metrics. */
+  status?: () => Promise<{ parts: readonly StatusPart[] }>;
   /** Routes and pages of the private listener, loaded when it is opened. */
   listener?: () => Promise<ListenerSlot>;
 }

@@ -9,7 +9,7 @@ type Context = Omit<JobContext, 'jobs' | 'rejected'>;
 
 /** Starts every background job that is configured. None of them delays intake. Each is closed by `closers`. */
 export async function startBackgroundJobs(context: Context, closers: Closers): Promise<void> {
-  const { receiver, settings, version, io, log } = context;
+  const { receiver, version, io, log } = context;
   const slots = io.features.flatMap(({ jobs = [] }) => jobs);
   const of = (runsOn: JobSlot['runsOn']) => slots.filter((slot) => slot.runsOn === runsOn);
   const config = await watchConfig(io, log);
@@ -20,7 +20,7 @@ export async function startBackgroundJobs(context: Context, closers: Closers): P
     start: () => startOnLeader(of('leader'), own, jobs),
   });
   closers.add(() => leader.stop(), 'leader jobs');
-  receiver.setBackgroundJobs({ version, settings, jobs });
+  receiver.setBackgroundJobs({ version, jobs, rejected: config.rejected });
   config.start(async () => {
     await reloadAll(jobs);
     await leader.reload();

@@ -10,19 +10,15 @@ import { loadListenerSlots } from '../core/api/listener-slot.ts';
 import { nameCalled } from '../core/cli/called-as.ts';
 import { type Io, pause } from '../core/cli/io.ts';
 import type { Config, ServeConfig } from '../core/config/config.ts';
-import { createClosers } from '../core/host/closers.ts';
 import { type Listener, startListener } from '../core/http/listener.ts';
 import { localUrl } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
-import type { ServedCertificate } from '../features/certificate/job.ts';
-import { startIndexing } from '../features/products/index-file/index-maintenance.ts';
-import { openProducts } from '../features/products/index-file/products.ts';
-import type { Products } from '../filter/products.ts';
 import type { Store } from '../store/store.ts';
 import { type ReaderPorts, tablesOf } from '../store/tables.ts';
 import { createCredentialCheck, createGate } from './basic-auth.ts';
 import { createDeviceCookies } from './device-cookies.ts';
+import type { ServedCertificate } from './service.ts';
 
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
 const username = 'earshot';
@@ -93,17 +89,9 @@ async function openConsole(
   });
 }
 
-interface ServedQueries {
-  products: Products;
-  /** For example `http://127.0.0.1:8080`; null without a private listener. */
-  consoleUrl: string | null;
-  close(): Promise<void>;
-}
-
-type QueryParts = Omit<
-  ConsoleParts,
-  keyof ReaderPorts | 'notifications' | 'quarantine' | 'products'
-> & { store: Store };
+type QueryParts = Omit<ConsoleParts, keyof ReaderPorts | 'notifications' | 'quarantine'> & {
+  store: Store;
+};
 
 /** Returns the ports of the store that the private listener reads. */
 function portsOf(store: Store, features: ConsoleIo['features']) {
@@ -113,35 +101,25 @@ function portsOf(store: Store, features: ConsoleIo['features']) {
   return { ...ports, notifications: store, quarantine: store };
 }
 
-/** Failures are logged; intake continues without queries. */
+/**
+ * Opens the private listener. Returns its address, for example `http://127.0.0.1:8080`; null for none. Failures are
+ * logged; intake continues without queries.
+ */
 export async function serveQueries(
-  { dataDir, diskReserveBytes, console, index }: ServeConfig,
+  { console }: Pick<ServeConfig, 'console'>,
   { store, ...parts }: QueryParts,
   io: ConsoleIo,
-): Promise<ServedQueries> {
-  const closers = createClosers();
-  if (index) {
-    const place = { dataDir, diskReserveBytes };
-    const indexing = startIndexing({ ...place, log: parts.log, store });
-    closers.add(() => indexing.stop());
-  }
-  const products = openProducts(dataDir);
-  closers.add(() => products.close());
+): Promise<{ consoleUrl: string | null; close(): Promise<void> }> {
   const closing = new AbortController();
   const opened =
     console &&
-    (await openConsole(
-      console,
-      { ...parts, ...portsOf(store, io.features), products },
-      io,
-      closing.signal,
-    ));
-  if (opened === null) return { products, consoleUrl: null, close: closers.closeAll };
-  closers.add(() => {
+    (await openConsole(console, { ...portsOf(store, io.features), ...parts }, io, closing.signal));
+  if (opened === null) return { consoleUrl: null, close: async () => undefined };
+  const close = () => {
     closing.abort();
     return opened.close(graceMs);
-  });
-  return { products, consoleUrl: localUrl(opened.address), close: closers.closeAll };
+  };
+  return { consoleUrl: localUrl(opened.address), close };
 }
 
 /** Maximum time for one small commit. A slower disk delays senders for too long. */
@@ -149,7 +127,8 @@ const writeTimeoutMs = 3_000;
 
 export function createReadiness(parts: {
   store: Pick<Store, 'checkWritable' | 'isWriterRunning'>;
-  certificate: Pick<ServedCertificate, 'served'>;
+  /** Absent behind a proxy, which has the certificate. */
+  certificate?: Pick<ServedCertificate, 'served'> | undefined;
   nowUs: () => number;
   timeoutMs?: number;
 }): Readiness {
@@ -175,14 +154,13 @@ async function writeFault(
   return first;
 }
 
-/** Returns null behind a proxy, which has the certificate. */
 function certificateFault(
-  { served }: Pick<ServedCertificate, 'served'>,
+  certificate: Pick<ServedCertificate, 'served'> | undefined,
   nowUs: number,
 ): UnreadyReason | null {
-  const certificate = served();
   if (certificate === undefined) return null;
-  if (certificate === null) return 'certificate';
-  const { notBeforeUs, notAfterUs } = certificate;
+  const served = certificate.served();
+  if (served === null) return 'certificate';
+  const { notBeforeUs, notAfterUs } = served;
   return notBeforeUs <= nowUs && nowUs < notAfterUs ? null : 'certificate';
 }

@@ -11,15 +11,12 @@ export const receiver = defineFeature({
       load: async () => (await import('./start-command.ts')).startCommand,
     },
   ],
+  service: async ({ log }) => {
+    const { observe, stop } = (await import('./marks.ts')).startOutcomeSummary(log);
+    return { observe, close: stop };
+  },
+  status: () => import('./status.ts'),
   jobs: [
-    {
-      name: 'uptime marks',
-      runsOn: 'each',
-      start: async ({ receiver: { store }, log, io: { nowUs } }) => {
-        const { startUptimeMarks } = await import('./marks.ts');
-        return startUptimeMarks({ completeness: store.completeness, nowUs, log });
-      },
-    },
     {
       name: 'compacting',
       runsOn: 'each',

@@ -18,13 +18,13 @@ const retryMs = 10_000;
  * the lease is lost.
  */
 export async function startLeaderJobs(options: {
-  store: Pick<Store, 'node' | 'acquireLock'>;
+  store: Pick<Store, 'shared' | 'acquireLock'>;
   start: () => Promise<LeaderJobs>;
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   log: Logger;
 }): Promise<LeaderJobs> {
   const { store, start } = options;
-  return store.node === null ? start() : campaign(options);
+  return store.shared === null ? start() : campaign(options);
 }
 
 function campaign({ store, start, pause, log }: Parameters<typeof startLeaderJobs>[0]): LeaderJobs {

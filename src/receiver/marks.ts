@@ -1,9 +1,8 @@
-/** Records the last deliveries, the uptime, and counts of requests, without slowing intake. */
+/** Records the last deliveries and counts of requests, without slowing intake. */
 import type { Administration, DeliveryMark } from '../admin/account.ts';
 import type { Job } from '../core/host/job.ts';
 import { errorText } from '../core/terms/app-error.ts';
 import type { Logger } from '../core/terms/ports.ts';
-import type { Completeness } from '../features/coverage/completeness.ts';
 import type { Store } from '../store/store.ts';
 import type { Outcome } from './app.ts';
 
@@ -24,8 +23,8 @@ interface DeliveryMarks extends Job {
 export function startDeliveryMarks(
   {
     administration,
-    node,
-  }: { administration: Pick<Administration, 'markDeliveries'>; node: Store['node'] },
+    shared,
+  }: { administration: Pick<Administration, 'markDeliveries'>; shared: Store['shared'] },
   { nowUs, log }: { nowUs: () => number; log: Logger },
 ): DeliveryMarks {
   let marks = new Map<string, DeliveryMark>();
@@ -42,42 +41,13 @@ export function startDeliveryMarks(
     }
   };
   return {
-    ...repeat(flush, node === null ? deliveryIntervalMs : sharedIntervalMs),
+    ...repeat(flush, shared === null ? deliveryIntervalMs : sharedIntervalMs),
     note: (subscription, username) => {
       const key = `${subscription ?? ''} ${username}`;
       if (marks.size >= marksMax && !marks.has(key)) return;
       marks.set(key, { subscription, username, lastAtUs: nowUs() });
     },
   };
-}
-
-const uptimeIntervalMs = 60_000;
-
-/** Records a heartbeat at the start, every minute, and at the stop. It fails when intake fails, as on a full disk. */
-export function startUptimeMarks(options: {
-  completeness: Pick<Completeness, 'recordUptime'>;
-  nowUs: () => number;
-  log: Logger;
-}): Job {
-  const { completeness, nowUs, log } = options;
-  let fromUs = nowUs();
-  let lastUs = fromUs;
-  let isBroken = false;
-  const mark = async () => {
-    const toUs = nowUs();
-    // After a failure, a sleep of the machine, or a clock set back, the uptime has a gap.
-    if (isBroken || toUs < lastUs || toUs - lastUs > 3 * uptimeIntervalMs * 1_000) fromUs = toUs;
-    lastUs = toUs;
-    try {
-      await completeness.recordUptime({ fromUs, toUs });
-      isBroken = false;
-    } catch (error) {
-      isBroken = true;
-      const reason = errorText(error);
-      log.debug({ reason }, 'failed to record heartbeat');
-    }
-  };
-  return repeat(mark, uptimeIntervalMs, mark());
 }
 
 const outcomeIntervalMs = 60_000;
@@ -102,7 +72,11 @@ export function startOutcomeSummary(log: Logger): OutcomeSummary {
 }
 
 /** Runs the work at each interval and at the stop, never twice at once. Does not keep the process alive. */
-function repeat(run: () => Promise<void>, intervalMs: number, first = Promise.resolve()): Job {
+export function repeat(
+  run: () => Promise<void>,
+  intervalMs: number,
+  first = Promise.resolve(),
+): Job {
   let running = first;
   const timer = setInterval(() => {
     running = running.then(run);

@@ -1,43 +1,31 @@
 /** Composes the receiver: store, index, certificate, listeners. Closes them in reverse order. */
 
-import type { ConsoleOptions, Readiness, UnreadyReason } from '../core/api/app.ts';
+import type { Readiness, UnreadyReason } from '../core/api/app.ts';
+import type { ConsoleParts } from '../core/api/listener-slot.ts';
 import type { Io } from '../core/cli/io.ts';
-import type { ServeConfig } from '../core/config/config.ts';
+import type { StartConfig } from '../core/config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
-import { createClosers } from '../core/host/closers.ts';
+import { type Closers, createClosers } from '../core/host/closers.ts';
 import { startIdleCollection } from '../core/host/memory.ts';
-import { type Listener, type ListenerLimits, startListener } from '../core/http/listener.ts';
+import { type Listener, startListener } from '../core/http/listener.ts';
 import { hostInUrl } from '../core/http/network-address.ts';
 import { createProbeProofCheck } from '../core/http/probe-proof.ts';
 import { problemResponse } from '../core/http/problem.ts';
+import { createStatus } from '../core/status/read-status.ts';
+import { loadStatusParts, type StatusSources } from '../core/status/status-part.ts';
 import { AppError, errorText } from '../core/terms/app-error.ts';
 import type { Logger, Receipt } from '../core/terms/ports.ts';
-import { watchProbes } from '../features/alerts/watch-probes.ts';
-import { openServedCertificate, type ServedCertificate } from '../features/certificate/job.ts';
-import { createMetrics } from '../features/metrics/metrics.ts';
-import {
-  createFileSync,
-  credentialsDigest,
-  type FileSync,
-} from '../features/shared-log/shared-files.ts';
-import { type BackgroundJobs, createStatus, shownJobs } from '../features/status/read-status.ts';
-import type { Products } from '../filter/products.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
 import type { Store } from '../store/store.ts';
 import { createReceiverApp } from './app.ts';
 import { createCredentialCheck, type GateOptions } from './basic-auth.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import type { JobContext } from './job-slot.ts';
-import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
+import { startDeliveryMarks } from './marks.ts';
+import type { ServedCertificate, Service, ServiceContext } from './service.ts';
 
 /** Time for open requests at shutdown. */
 const graceMs = 10_000;
-
-/** Times that tests shorten. */
-export interface ServeTuning {
-  certificateWatchMs?: number;
-  limits?: Partial<ListenerLimits>;
-}
 
 export interface RunningReceiver {
   /** Public listener, for example `https://127.0.0.1:8443`; null without one. */
@@ -45,80 +33,72 @@ export interface RunningReceiver {
   /** Private listener, for example `http://127.0.0.1:8080`; null for none. */
   consoleUrl: string | null;
   store: Store;
-  /** The product index, which follows the log automatically. */
-  products: Products;
-  /** Copies the files of a shared log; null without one. */
-  syncFiles: FileSync | null;
+  /** Sources of the parts of the status. */
+  statusSources: StatusSources;
   /** Records and counts entries of the queue of a subscription. */
   notePulled(subscription: string, receipts: readonly Receipt[]): void;
-  /** Returns the digest of the accepted credentials. */
-  credentialsDigest(): string;
+  /** Returns the accepted credentials. */
+  acceptedCredentials(): CredentialPairs;
   /** False until the first certificate is issued; the receiver cannot be reached before that. */
   hasCertificate: boolean;
-  /** Sets the state of the background jobs, for the status. */
-  setBackgroundJobs(running: Pick<JobContext, 'version' | 'settings' | 'jobs'>): void;
+  /** Sets the background jobs, for the status. */
+  setBackgroundJobs(running: Pick<JobContext, 'version' | 'jobs' | 'rejected'>): void;
   close(): Promise<void>;
 }
 
 /** Resolves when the receiver accepts notifications. If a step fails, closes what was opened. */
-export async function serve(
-  config: ServeConfig,
-  log: Logger,
-  io: Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'> &
-    Partial<Pick<Io, 'fetch' | 'pid' | 'env'>>,
-  tuning: ServeTuning = {},
-): Promise<RunningReceiver> {
+export async function serve(config: StartConfig, log: Logger, io: Io): Promise<RunningReceiver> {
   const closers = createClosers();
   const { nowUs, newId } = io;
+  const services: Service[] = [];
   try {
-    const certificate = await openServedCertificate(config, log, io, tuning.certificateWatchMs);
-    const metrics = createMetrics(log);
-    const store = await openConfiguredStore(config, io, { onCommit: metrics.noteCommit, log });
+    const store = await openConfiguredStore(config, io, {
+      onCommit: (commit) => services.forEach((one) => void one.noteCommit?.(commit)),
+      log,
+    });
     closers.add(() => store.close());
-    const syncFiles = store.node && createFileSync(config.dataDir, store.node.log.files);
-    const summary = startOutcomeSummary(log);
-    closers.add(() => summary.stop());
+    const statusParts = await loadStatusParts(io.features);
+    await startServices(services, { config, store, statusParts, log, io }, closers);
+    const certificate = services.find((one) => one.certificate !== undefined)?.certificate;
     const marks = startDeliveryMarks(store, { nowUs, log });
     closers.add(() => marks.stop());
-    const notePulled: RunningReceiver['notePulled'] = (subscription, receipts) => {
-      marks.note(subscription, '');
-      for (const receipt of receipts) metrics.noteReceipt(subscription, receipt);
-    };
     const credentials = startCredentials(config, log, nowUs);
     closers.add(() => credentials.stop());
     const idle = startIdleCollection(closers);
     const app = createReceiverApp({
-      intake: store,
-      ...credentials.accepts,
-      log,
-      nowUs,
-      newRequestId: newId,
+      ...{ intake: store, ...credentials.accepts, log, nowUs, newRequestId: newId },
       trustedProxies: config.trustedProxies,
       observe: (...request) => {
         idle.note();
-        summary.observe(request[0]);
-        metrics.observe(...request);
+        for (const one of services) one.observe?.(...request);
       },
       onDelivered: marks.note,
     });
-    const listener = await openListener(config, app.fetch, certificate, { log, newId, tuning });
+    const listener = await openListener(config, app.fetch, certificate, { log, newId });
     if (listener !== null) {
       closers.add(() => listener.close(graceMs));
-      const renewal = certificate.follow(listener, { ...store, syncFiles });
-      closers.add(() => renewal.stop());
+      const renewal = certificate?.follow(listener);
+      closers.add(async () => renewal?.stop());
     }
     const readiness = createReadiness({ store, certificate, nowUs });
-    const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
-    const queries = await serveQueries(config, { store, ...how, metrics, readiness, log }, io);
+    const { setBackgroundJobs, sources } = statusSourcesOf(config, { store, readiness, log }, io);
+    const status = createStatus(statusParts, sources);
+    const parts = Object.assign({}, ...services.map((one) => one.parts)) as ConsoleParts;
+    const own = { status, statusParts, setting: sources.setting };
+    const queries = await serveQueries(config, { ...parts, ...own, store, readiness, log }, io);
     closers.add(() => queries.close());
     return {
-      ...{
-        url: listener && urlOf(listener, config.tls.kind !== 'off'),
-        consoleUrl: queries.consoleUrl,
+      // Features declare the parts of their services.
+      ...(parts as unknown as RunningReceiver),
+      ...{ url: listener && urlOf(listener, certificate !== undefined), store },
+      ...{ consoleUrl: queries.consoleUrl, statusSources: sources, setBackgroundJobs },
+      hasCertificate: certificate === undefined || certificate.served() !== null,
+      acceptedCredentials: credentials.accepted,
+      notePulled: (subscription, receipts) => {
+        marks.note(subscription, '');
+        for (const receipt of receipts)
+          for (const one of services) one.noteReceipt?.(subscription, receipt);
       },
-      ...{ store, products: queries.products, hasCertificate: certificate.served() !== null },
-      ...{ credentialsDigest: credentials.digest, notePulled },
-      ...{ syncFiles, setBackgroundJobs },
       close: closers.closeAll,
     };
   } catch (error) {
@@ -127,19 +107,33 @@ export async function serve(
   }
 }
 
+/** Starts the services of all features in their order, and adds them to `services`. */
+async function startServices(
+  services: Service[],
+  context: ServiceContext,
+  closers: Closers,
+): Promise<void> {
+  for (const { service } of context.io.features) {
+    if (service === undefined) continue;
+    const started = await service(context);
+    closers.add(async () => started.close?.());
+    services.push(started);
+  }
+}
+
 /** Returns null if the receiver only reads queues. */
 async function openListener(
-  { listen }: ServeConfig,
+  { listen }: StartConfig,
   fetch: ReturnType<typeof createReceiverApp>['fetch'],
-  { served, handshakeOnly }: ServedCertificate,
-  { log, newId, tuning }: { log: Logger; newId: () => string; tuning: ServeTuning },
+  certificate: ServedCertificate | undefined,
+  { log, newId }: { log: Logger; newId: () => string },
 ): Promise<Listener | null> {
   if (listen === null) return null;
   return startListener({
-    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair: served(), handshakeOnly },
+    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair: certificate?.served() },
     onBadRequest: malformedResponse(log, newId),
     answersHalfClosed: true,
-    ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
+    handshakeOnly: certificate?.handshakeOnly,
   });
 }
 
@@ -157,10 +151,10 @@ type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
 
 /** Accepts the credential pairs of the variables, or those of the file, which is reloaded when it changes. */
 function startCredentials(
-  { credentials: { source, pairs: current }, dataDir }: ServeConfig,
+  { credentials: { source, pairs: current }, dataDir }: StartConfig,
   log: Logger,
   nowUs: () => number,
-): { accepts: Accepts; digest(): string; stop(): void } {
+): { accepts: Accepts; accepted(): CredentialPairs; stop(): void } {
   let accepted = current;
   let check = createCredentialCheck(accepted);
   const checkProof = createProbeProofCheck(nowUs);
@@ -168,8 +162,7 @@ function startCredentials(
     checkCredentials: (authorization) => check(authorization),
     isProbeProof: (value) => checkProof(value, accepted),
   };
-  const digest = () => credentialsDigest(accepted);
-  if (source !== 'file') return { accepts, digest, stop: () => undefined };
+  if (source !== 'file') return { accepts, accepted: () => accepted, stop: () => undefined };
   const watch = watchCredentialsFile({
     dataDir,
     current,
@@ -185,7 +178,7 @@ function startCredentials(
       );
     },
   });
-  return { accepts, digest, stop: () => watch.stop() };
+  return { accepts, accepted: () => accepted, stop: () => watch.stop() };
 }
 
 /**
@@ -211,53 +204,46 @@ function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
   return `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
 }
 
-/** Background jobs of a receiver that has none, as in the demo. */
-const noBackgroundJobs: BackgroundJobs = {
-  version: 'unknown',
-  deliveryState: () => ({ names: [], fault: null }),
-  summaryMode: async () => 'off',
-  backupEveryHours: null,
-  comparisonOff: 'This receiver compares only on request.',
-  hasAlertChannel: false,
-};
-
 /** Texts for the reasons of `/readyz`. The store reports its own. */
 const refusals = {
   writer: 'The database writer does not answer.',
   certificate: 'There is no valid certificate.',
 } as const satisfies Partial<Record<UnreadyReason, string>>;
 
-/** Provides the status of a running receiver. Its background jobs are set once they have started. */
-export function serveStatus(
-  config: ServeConfig,
+/** Returns what the parts of the status read. The background jobs are set once they have started. */
+function statusSourcesOf(
+  config: StartConfig,
   { store, readiness, log }: { store: Store; readiness: Readiness; log: Logger },
-  { nowUs, pid }: Pick<Io, 'nowUs'> & Partial<Pick<Io, 'pid'>>,
-): Pick<ConsoleOptions, 'status' | 'comparisonOff' | 'hasAlertChannel'> &
-  Pick<RunningReceiver, 'setBackgroundJobs'> {
-  const { dataDir, index, tls } = config;
-  const startedAtUs = nowUs();
-  const probes = watchProbes(config, store);
-  let backgroundJobs = noBackgroundJobs;
+  io: Io,
+): { sources: StatusSources } & Pick<RunningReceiver, 'setBackgroundJobs'> {
+  const startedAtUs = io.nowUs();
+  let background: Parameters<RunningReceiver['setBackgroundJobs']>[0] | null = null;
   const refusing = async (): Promise<string | null> => {
     const [reason] = await readiness();
     if (reason === undefined) return null;
-    return reason === 'store' ? probes.intake() : refusals[reason];
+    return reason === 'store'
+      ? store.checkWritable().then(() => null, errorText)
+      : refusals[reason];
   };
-  const status = createStatus({
-    ...{ store, dataDir, index, probes, nowUs, log },
-    hasEndpoint: config.listen !== null,
-    behindProxy: config.listen !== null && tls.kind === 'off',
+  const sources: StatusSources = {
+    store,
+    setting: (name) => config[name],
     receiver: async () => ({
-      ...{ startedAtUs, pid: pid ?? null, refusing: await refusing(), queue: store.queue() },
+      ...{ startedAtUs, pid: io.pid, refusing: await refusing(), queue: store.queue() },
     }),
-    backgroundJobs: () => backgroundJobs,
-  });
-  return {
-    status,
-    comparisonOff: () => backgroundJobs.comparisonOff,
-    hasAlertChannel: () => backgroundJobs.hasAlertChannel === true,
-    setBackgroundJobs: (running) => {
-      backgroundJobs = shownJobs(running);
+    running: {
+      store,
+      job: (name) => background?.jobs.get(name),
     },
+    rejected: async () => background?.rejected() ?? null,
+    get version() {
+      return background?.version ?? 'unknown';
+    },
+    io,
+    log,
   };
+  const setBackgroundJobs: RunningReceiver['setBackgroundJobs'] = (running) => {
+    background = running;
+  };
+  return { sources, setBackgroundJobs };
 }

@@ -4,7 +4,7 @@ import { registeredSubscriptions } from '../admin/operations.ts';
 import { needsEndpoint } from '../admin/subscription-ways.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted } from '../core/cli/io.ts';
-import { checkConfig, loadServed, type ServeConfig } from '../core/config/config.ts';
+import { loadServed, type ServeConfig } from '../core/config/config.ts';
 import { checkConsolePassword } from '../core/config/console-password.ts';
 import type { Closers } from '../core/host/closers.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
@@ -50,7 +50,7 @@ export async function start(
   version: string,
   beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
 ): Promise<void> {
-  await copySharedFiles(io);
+  for (const { beforeStart } of io.features) await beforeStart?.(io);
   const hasEndpoint = await needsEndpoint(io);
   const config = loadServed(io, 'start', { hasEndpoint });
   if (!hasEndpoint && config.account === null) throw withoutAccount();
@@ -58,14 +58,12 @@ export async function start(
   const [
     { captureConsole, createLogger },
     { markServed },
-    { removeLeftovers },
     { serve },
     { startBackgroundJobs },
     { createClosers },
   ] = await Promise.all([
     import('../core/cli/logger.ts'),
-    import('../features/status/running-receiver.ts'),
-    import('../features/products/index-file/leftovers.ts'),
+    import('./running-receiver.ts'),
     import('./serve.ts'),
     import('./background.ts'),
     import('../core/host/closers.ts'),
@@ -81,7 +79,6 @@ export async function start(
   let jobs = Promise.resolve();
   try {
     await warnOfOpenFiles(io, log);
-    await removeLeftovers(config.dataDir);
     const receiver = await serve(config, log, io);
     closers.add(receiver.close, 'receiver');
     announce(config, receiver, log);
@@ -111,24 +108,6 @@ export async function start(
   await closers.closeAll();
   await untilStarted(jobs, io);
   log.info({}, 'stopped');
-}
-
-/** With a shared log, copies its files before they are read. */
-async function copySharedFiles(io: Io): Promise<void> {
-  const { config, problems } = checkConfig(io, ['data']);
-  const { dataDir, sharedLog } = config;
-  // Problems are reported with those of all other settings.
-  if (problems.length > 0 || !sharedLog || dataDir === undefined) return;
-  const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
-    import('../store/open-configured.ts'),
-    import('../features/shared-log/shared-files.ts'),
-  ]);
-  const log = await openConfiguredLog({ sharedLog }, io, io.newId());
-  try {
-    await createFileSync(dataDir, log.files)();
-  } finally {
-    await log.close();
-  }
 }
 
 /** Interval of the attempts to read the log before the background jobs start. */
@@ -218,12 +197,13 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
 
 function announceEndpoint(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
   const { url, consoleUrl, hasCertificate } = receiver;
-  const { dataDir, publicUrl, tls, trustedProxies } = config;
+  const { dataDir, publicUrl, trustedProxies } = config;
+  const isPlain = url?.startsWith('http:') === true;
   const warn = (message: string) => log.warn({}, message);
-  if (tls.kind === 'off') {
+  if (isPlain) {
     warn('EARSHOT_TLS=off: passwords are sent unencrypted unless a proxy in front uses HTTPS');
   }
-  if (tls.kind === 'off' && trustedProxies.length === 0) {
+  if (isPlain && trustedProxies.length === 0) {
     warn(
       'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy, all clients share one limit of failed logins. Set the variable to the address of the proxy',
     );

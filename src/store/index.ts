@@ -22,6 +22,7 @@ declare module '../core/api/listener-slot.ts' {
 
 export const store = defineFeature({
   name: 'store',
+  status: () => import('./status.ts'),
   parts: {
     reader: async (io) => {
       const { dataDir } = (await import('../core/config/config.ts')).loadConfig(io, ['data']);

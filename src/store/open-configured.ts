@@ -1,18 +1,12 @@
-/** Opens the store of the settings: with a log of its own, or as a node of a shared log. */
+/** Opens the store of the settings: a log of its own, or one that several receivers share. */
 
 import type { Io } from '../core/cli/io.ts';
-import type { Config } from '../core/config/config.ts';
-import { AppError } from '../core/terms/app-error.ts';
+import type { DataConfig } from '../core/config/config.ts';
+import type { AcquireLock } from '../core/host/lock.ts';
 import type { CommitFacts, Logger } from '../core/terms/ports.ts';
-import type { SharedLog } from '../features/shared-log/terms.ts';
-import { requireDatabase } from './engine/database.ts';
-import type { DataPlace } from './engine/disk-limit.ts';
-import { openStore, type Store } from './store.ts';
+import { createAcquireLock } from './engine/locks.ts';
+import { type FileSync, openStore, type Store } from './store.ts';
 import { tablesOf } from './tables.ts';
-
-export interface StoreConfig extends DataPlace {
-  sharedLog: Config['sharedLog'];
-}
 
 export interface StoreUse {
   /** Refuses to create a database: for commands that work on an existing one. */
@@ -23,38 +17,44 @@ export interface StoreUse {
   log?: Logger;
 }
 
-/** The driver of the database is loaded only with a shared log. */
-export async function openConfiguredStore(
-  { sharedLog, ...place }: StoreConfig,
-  { nowUs, newId, random, features }: Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'>,
-  { log: logger = silent, ...use }: StoreUse = {},
-): Promise<Store> {
-  const tables = tablesOf(features);
-  if (sharedLog === null) return openStore({ ...place, ...use, tables, nowUs });
-  if (use.mustExist === true) requireDatabase(place.dataDir);
-  const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
-    import('../features/shared-log/node-store.ts'),
-    import('../features/shared-log/postgres-log.ts'),
-  ]);
-  const { urls, needsStandby } = sharedLog;
-  const openLog = (nodeId: string) =>
-    openSharedLog({ urls, needsStandby, nodeId, newId, random, log: logger });
-  return openNodeStore({ ...place, ...use, tables, openLog, newId, logger });
+export type StoreIo = Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'>;
+
+/** Parts that all receivers share, for commands that do not need the store. */
+export interface SharedParts {
+  acquireLock: AcquireLock;
+  /** Null for a store of its own. */
+  syncFiles: FileSync | null;
+  close(): Promise<void>;
 }
 
-/** Opens the shared log without a store. Throws `configuration` if it is not configured. */
-export async function openConfiguredLog(
-  { sharedLog }: Pick<StoreConfig, 'sharedLog'>,
-  { newId, random }: Pick<Io, 'newId' | 'random'>,
-  nodeId: string,
-): Promise<SharedLog> {
-  if (sharedLog === null) {
-    throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.', {
-      advice: 'Set EARSHOT_LOG_URL to a PostgreSQL database. See docs/several-receivers.md.',
-    });
-  }
-  const { openSharedLog } = await import('../features/shared-log/postgres-log.ts');
-  return openSharedLog({ ...sharedLog, nodeId, newId, random, log: silent });
+/** A feature by which several receivers share one log. Null: the settings name none. */
+export interface SharedStore {
+  open(config: DataConfig, io: StoreIo, use: StoreUse): Promise<Store> | null;
+  openParts(config: DataConfig, io: StoreIo): Promise<SharedParts> | null;
+}
+
+async function sharedStoreOf({ features }: StoreIo): Promise<SharedStore | undefined> {
+  return features.find(({ sharedStore }) => sharedStore !== undefined)?.sharedStore?.();
+}
+
+export async function openConfiguredStore(
+  config: DataConfig,
+  io: StoreIo,
+  use: StoreUse = {},
+): Promise<Store> {
+  const shared = await (await sharedStoreOf(io))?.open(config, io, use);
+  if (shared != null) return shared;
+  const { dataDir, diskReserveBytes } = config;
+  const tables = tablesOf(io.features);
+  return openStore({ dataDir, diskReserveBytes, ...use, tables, nowUs: io.nowUs });
+}
+
+/** Opens what all receivers share. */
+export async function openSharedParts(config: DataConfig, io: StoreIo): Promise<SharedParts> {
+  const shared = await (await sharedStoreOf(io))?.openParts(config, io);
+  if (shared != null) return shared;
+  const acquireLock = createAcquireLock(config.dataDir);
+  return { acquireLock, syncFiles: null, close: async () => undefined };
 }
 
 const nothing = () => undefined;

@@ -1,5 +1,6 @@
 /** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
 
+import type { CredentialPairs } from '../core/config/endpoint-credentials.ts';
 import type { AcquireLock } from '../core/host/lock.ts';
 import { moduleFile } from '../core/host/module-file.ts';
 import { type OperationName, pick, type Remote, remote } from '../core/host/rpc.ts';
@@ -12,8 +13,6 @@ import type {
   NotificationRow,
   Quarantine,
 } from '../core/terms/ports.ts';
-import type { FollowerState } from '../features/shared-log/follower.ts';
-import type { SharedLog } from '../features/shared-log/terms.ts';
 import { requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
 import { createAcquireLock } from './engine/locks.ts';
@@ -55,8 +54,8 @@ export interface Store extends Intake, NotificationLog, Cursors, Quarantine, Sto
    * Resolves with the new positions; null for known events and for those before the first hour that was not pruned.
    */
   recover(options: RecoverOptions): Promise<(number | null)[]>;
-  /** Place in the shared log; null for a store of its own. */
-  node: NodeState | null;
+  /** Parts shared with other receivers; null for a store of its own. */
+  shared: Shared | null;
   /** Commits of this process. */
   activity: IntakeActivity;
   /** Memory of bodies that wait for their commit, and its limit. */
@@ -68,15 +67,17 @@ export interface Store extends Intake, NotificationLog, Cursors, Quarantine, Sto
   close(): Promise<void>;
 }
 
-/** Place of a node in the shared log. */
-export interface NodeState {
-  log: SharedLog;
-  id: string;
-  state(): FollowerState;
-  /** Resolves when this node has applied everything that is in the shared log now. Rejects with `unavailable`. */
-  caughtUp(): Promise<void>;
-  /** Saves a checkpoint of this node in the shared log; returns the number of its entry. */
-  saveCheckpoint(): Promise<number>;
+/** Copies changed files between the data directory and the other receivers, in both directions. */
+export type FileSync = () => Promise<void>;
+
+/** A store that several receivers share. The feature that provides it adds to this interface. */
+export interface Shared {
+  syncFiles: FileSync;
+  /**
+   * Writes the endpoint credentials, and waits until every running receiver accepts them. Rejects with `unavailable` when
+   * one does not.
+   */
+  shareCredentials(pairs: CredentialPairs, signal: AbortSignal): Promise<void>;
 }
 
 /** Reads that background jobs repeat every second or more often. */
@@ -182,7 +183,7 @@ export async function openStore(
     accept: (delivery) => intake.accept(delivery),
     checkWritable: () => intake.checkWritable(),
     acquireLock: createAcquireLock(dataDir),
-    node: null,
+    shared: null,
     activity,
     queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
     isWriterRunning: () => thread.isRunning,

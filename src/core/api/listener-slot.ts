@@ -2,6 +2,8 @@
 import type { Hono } from 'hono';
 import type { Feature } from '../feature.ts';
 import type { PageRoute } from '../page/page-route.ts';
+import type { Status } from '../status/status.ts';
+import type { StatusPart, StatusSources } from '../status/status-part.ts';
 import type { ApiRoute } from './api-route.ts';
 import type { Environment, QueryLine } from './query-line.ts';
 
@@ -15,6 +17,9 @@ export interface ConsoleParts {
   closing: AbortSignal;
   newRequestId: () => string;
   nowUs: () => number;
+  status: () => Promise<Status>;
+  statusParts: readonly StatusPart[];
+  setting: StatusSources['setting'];
 }
 
 /** A route of the JSON API. */

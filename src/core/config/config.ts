@@ -29,6 +29,8 @@ const coreSections = defineSections(variables, {
   diskReserveBytes: ({ value }) => value('EARSHOT_DISK_RESERVE'),
   /** Required credentials, for the receiver. */
   credentials: readCredentials,
+  /** True if this program terminates HTTPS; false behind a proxy. */
+  secure: ({ value }) => value('EARSHOT_TLS') !== 'off',
   health: readHealth,
   catalogueUrl: ({ value }) => value('EARSHOT_CATALOGUE_URL'),
 });
@@ -42,7 +44,10 @@ export interface DataConfig extends Pick<Config, 'dataDir' | 'diskReserveBytes'>
 /** Configuration of a receiver. */
 export interface ServeConfig
   extends DataConfig,
-    Pick<Config, 'publicUrl' | 'credentials' | 'trustedProxies' | 'console' | 'logLevel'> {
+    Pick<
+      Config,
+      'publicUrl' | 'credentials' | 'secure' | 'trustedProxies' | 'console' | 'logLevel'
+    > {
   /** Null without a public listener. */
   listen: Config['listen'] | null;
 }
@@ -72,7 +77,9 @@ type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void 
 
 const groups: Record<SettingsGroup, readonly string[]> = {
   data: ['dataDir', 'diskReserveBytes'],
-  serve: ['publicUrl', 'listen', 'credentials', 'trustedProxies', 'console', 'logLevel'],
+  serve: [
+    ...['publicUrl', 'listen', 'credentials', 'secure', 'trustedProxies', 'console', 'logLevel'],
+  ],
   start: ['catalogueUrl'],
 };
 
@@ -80,6 +87,7 @@ const groups: Record<SettingsGroup, readonly string[]> = {
 const noEndpoint = {
   listen: null,
   credentials: { source: 'none', pairs: [] },
+  secure: false,
   tls: { kind: 'off' },
   trustedProxies: [],
 } as const;
@@ -134,9 +142,15 @@ export function loadServed<const Group extends 'serve' | 'start'>(
   }) as unknown as Groups[Group];
 }
 
-/** Returns all problems of the settings of a receiver. */
-export function checkServed(environment: Environment, hasEndpoint: boolean): ConfigProblem[] {
-  return checkSections(environment, servedSections(environment, 'start', hasEndpoint)).problems;
+/** Returns the valid settings of a receiver, and all problems. */
+export function checkServed(
+  environment: Environment,
+  hasEndpoint: boolean,
+): { config: Partial<StartConfig>; problems: ConfigProblem[] } {
+  const names = servedSections(environment, 'start', hasEndpoint);
+  const { config, problems } = checkSections(environment, names);
+  const all = { ...(hasEndpoint ? {} : noEndpoint), ...config };
+  return { config: all as unknown as Partial<StartConfig>, problems };
 }
 
 function servedSections(environment: Environment, group: 'serve' | 'start', hasEndpoint: boolean) {

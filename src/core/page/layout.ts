@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
 import { raw } from 'hono/html';
-import { isOk, type Status } from '../../features/status/status.ts';
 import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
+import { isOk, type Status } from '../status/status.ts';
 import { shortDateUs } from '../terms/dates.ts';
 import type { Level } from '../terms/evaluation.ts';
 import type { Assets } from './assets.ts';

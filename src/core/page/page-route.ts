@@ -1,7 +1,7 @@
 /** A page of the private listener: its path, its data, and its content. */
 
-import type { Status, StatusPart } from '../../features/status/status.ts';
 import type { ConsoleParts } from '../api/listener-slot.ts';
+import type { Status } from '../status/status.ts';
 import type { Level } from '../terms/evaluation.ts';
 import { counted } from '../terms/formats.ts';
 import type { Assets } from './assets.ts';
@@ -38,7 +38,7 @@ export interface PageRoute {
   /** Parts of the state that limit the content. */
   scope: readonly ('period' | 'subscription')[];
   /** Parts of the status that the page is about; a problem marks the page in the navigation. */
-  parts?: readonly StatusPart[] | 'all';
+  parts?: readonly string[] | 'all';
   /** Returns a number that the navigation shows, and its level; null for none. */
   count?(status: Pick<Status, 'alerts'>): { count: number; level: Level } | null;
   /** Keys of the page, and what they do. */

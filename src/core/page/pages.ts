@@ -1,11 +1,11 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
 import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
-import type { Status } from '../../features/status/status.ts';
 import { exceedsLimit, isBelow } from '../api/errors.ts';
 import type { ConsoleParts, ListenerSlot } from '../api/listener-slot.ts';
 import type { Environment, QueryLine } from '../api/query-line.ts';
 import { statusOf } from '../http/problem.ts';
+import type { Status } from '../status/status.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { document, periodOnly } from './layout.ts';

@@ -1,7 +1,7 @@
 /** Renders reports as HTML. */
 
 import { hourTables } from '../../features/coverage/coverage-hours.ts';
-import type { Status, StatusPart } from '../../features/status/status.ts';
+import type { Status } from '../status/status.ts';
 import { type Evaluation, isProblem, type Level } from '../terms/evaluation.ts';
 import { countText, lengthText, sizeText } from '../terms/formats.ts';
 import type { Block, Report, Value } from '../terms/report.ts';
@@ -136,7 +136,7 @@ function withCopies(text: string): Html {
 }
 
 /** Renders the evaluation of a part of the receiver, as `earshot status` shows it. */
-export function partState({ parts }: Pick<Status, 'parts'>, name: StatusPart): Html | string {
+export function partState({ parts }: Pick<Status, 'parts'>, name: string): Html | string {
   const part = parts.find((one) => one.part === name);
   if (part === undefined) return '';
   return html`<section class="panel part ${part.level}" aria-label="State">${levelBadge(part)}<div>${renderEvaluation(part)}</div></section>`;

@@ -1,8 +1,14 @@
 /** Checks of things: a pure function returns the problem of a thing. Its evaluation and its alerts are the same. */
 
-import type { Alert, AlertFinding } from '../../features/alerts/terms.ts';
+import type { z } from 'zod';
 import { type Evaluation, evaluation, isProblem, levels } from './evaluation.ts';
-import type { AlertKind } from './kinds.ts';
+import type { alertSchema } from './read-models.ts';
+
+/** A problem that was reported to the user. */
+export type Alert = Omit<z.infer<typeof alertSchema>, 'channels'>;
+
+/** A problem of a thing, with its evaluation. */
+export type AlertFinding = Omit<Alert, 'id' | 'raisedAtUs' | 'resolvedAtUs'>;
 
 /** A problem of a thing. */
 export interface Problem extends Omit<AlertFinding, 'kind' | 'subject'> {
@@ -35,14 +41,14 @@ export interface Moment {
 }
 
 export interface Check<Thing> {
-  kind: AlertKind;
+  kind: string;
   /** Time for which a problem must be gone before its alert is resolved. */
   resolveAfterUs: number;
   check: (thing: Thing, moment: Moment) => Result;
 }
 
 export function checkOf<Thing>(
-  kind: AlertKind,
+  kind: string,
   check: Check<Thing>['check'],
   resolveAfterUs = 0,
 ): Check<Thing> {
@@ -77,6 +83,16 @@ export function evaluate<Thing>(
     return result === null ? [] : [result];
   });
   return worstOf(found) ?? fine;
+}
+
+/** Returns the evaluation, or active alerts of kinds that only a running receiver finds. */
+export function withAlerts(
+  own: Evaluation,
+  kinds: readonly string[],
+  { alerts }: Situation,
+): Evaluation {
+  const active = alerts.filter(({ kind }) => kinds.includes(kind));
+  return worstOf([own, ...active].filter(isProblem)) ?? own;
 }
 
 /** Returns the most urgent evaluation, with the number of other problems; undefined without any. */

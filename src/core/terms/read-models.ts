@@ -7,7 +7,6 @@ import { evaluationSchema } from './evaluation.ts';
 import { jsonFields, toJson } from './json-rows.ts';
 import {
   alertChannels,
-  alertKinds,
   alertLevels,
   notificationSources,
   summaryKinds,
@@ -122,7 +121,7 @@ export function toProductLinks(
 /** An alert as listed. */
 export const alertSchema = z.object({
   id: z.int(),
-  kind: z.enum(alertKinds),
+  kind: z.string().describe('Kind of the problem, such as disk (docs/reference/alerts.md).'),
   subject: z
     .string()
     .describe(

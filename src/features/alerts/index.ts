@@ -14,16 +14,10 @@ declare module '../../store/tables.ts' {
   }
 }
 
-declare module '../../core/api/listener-slot.ts' {
-  interface ConsoleParts {
-    /** Returns true if alerts are sent to a URL or a command. */
-    hasAlertChannel: () => boolean;
-  }
-}
-
 export const alerts = defineFeature({
   name: 'alerts',
-  needs: ['subscriptions', 'coverage', 'status'],
+  needs: ['coverage'],
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'alerts',
@@ -54,10 +48,7 @@ export const alerts = defineFeature({
     {
       name: 'watchdog',
       runsOn: 'leader',
-      start: async ({ receiver, settings, jobs, log, io }) => {
-        const { serveWatchdog } = await import('./job.ts');
-        return serveWatchdog(receiver, settings, jobs, log, io);
-      },
+      start: async (context) => (await import('./job.ts')).serveWatchdog(context),
     },
   ],
 });

@@ -2,43 +2,37 @@
 
 import { asCalled } from '../../core/cli/called-as.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { StartConfig } from '../../core/config/config.ts';
 import type { Job } from '../../core/host/job.ts';
 import { createRunProgram } from '../../core/host/run-program.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import type { RunningJob } from '../../receiver/job-slot.ts';
-import type { RunningReceiver } from '../../receiver/serve.ts';
-import type { DeliveryState } from '../sinks/terms.ts';
+import { loadStatusParts } from '../../core/status/status-part.ts';
+import type { JobContext } from '../../receiver/job-slot.ts';
 import type { AlertMessage } from './message.ts';
-import { createCommandSender, createUrlSender } from './notify.ts';
+import {
+  type AlertSender,
+  createCommandSender,
+  createUrlSender,
+  type DeliveryDeps,
+} from './notify.ts';
 import type { ChannelConfig } from './settings.ts';
-import type { AlertSender, WatchDeps } from './watch-deps.ts';
-import { watchProbes } from './watch-probes.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** Alerts advise according to the jobs that run. */
-export function serveWatchdog(
-  { store }: Pick<RunningReceiver, 'store'>,
-  config: StartConfig,
-  jobs: ReadonlyMap<string, RunningJob>,
-  log: Logger,
-  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'onExit'>,
-): Job {
-  const { completeness, alerts, administration, sinks, backups } = store;
-  const { folder, everyHours } = config.backup;
-  const deliveryState = jobs.get('sinks')?.state as () => DeliveryState;
+/** Checks what the parts of the status watch. Alerts advise according to the jobs that run. */
+export async function serveWatchdog({
+  receiver: { store, statusSources: sources },
+  settings,
+  jobs,
+  rejected,
+  log,
+  io,
+}: JobContext): Promise<Job> {
+  const { nowUs, random } = io;
+  const running = { store, job: (name: string) => jobs.get(name) };
   return startWatchdog({
-    ...{ completeness, alerts, administration, sinks, backups, deliveryState },
-    notifications: store,
-    probes: watchProbes(config, store),
-    senders: alertSenders(config, io),
-    nowUs: io.nowUs,
-    random: io.random,
-    pause,
-    log,
-    maintenance: jobs.has('maintenance'),
-    reconcile: jobs.has('reconcile'),
-    backupEveryHours: folder === null ? null : everyHours,
+    parts: await loadStatusParts(io.features),
+    sources: { ...sources, running, rejected: async () => rejected() },
+    alerts: store.alerts,
+    senders: alertSenders(settings, io),
+    ...{ nowUs, random, pause, log },
   });
 }
 
@@ -46,7 +40,7 @@ export function serveWatchdog(
 export function alertSenders(
   { alertUrl, alertCommand }: Pick<ChannelConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, ...host }: Pick<Io, 'fetch' | 'random' | 'env' | 'onExit'>,
-): WatchDeps['senders'] {
+): DeliveryDeps['senders'] {
   const named = (send: AlertSender): AlertSender => {
     return (message, signal) => send(withCommands(message, host), signal);
   };

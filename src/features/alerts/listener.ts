@@ -83,8 +83,8 @@ async function resolvedAlerts(
   return html`${renderReport({ title: 'Resolved alerts', blocks: [block] }, nowUs)}${olderLink(url, last)}`;
 }
 
-function channelsReport({ hasAlertChannel }: ConsoleParts): report.Report {
-  const has = hasAlertChannel();
+function channelsReport({ setting }: ConsoleParts): report.Report {
+  const has = setting('alertUrl') !== null || setting('alertCommand') !== null;
   const unset = has ? '' : ' Neither is set. `docs/monitoring.md` explains them.';
   return {
     title: 'Notification channels',

@@ -1,18 +1,31 @@
 /** Sends alerts through a channel: at least once, and each as raised before as resolved. */
 
-import { jittered } from '../../core/host/job.ts';
+import { type JobDeps, jittered } from '../../core/host/job.ts';
 import type { RunProgram } from '../../core/host/run-program.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../core/http/foreign-text.ts';
 import { createOutboundClient } from '../../core/http/outbound-client.ts';
 import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
+import type { AlertFinding } from '../../core/terms/check.ts';
 import { type AlertChannel, alertChannels } from '../../core/terms/kinds.ts';
 import { minuteUs } from '../../core/terms/time-units.ts';
-import { alertMessage } from './message.ts';
-import { type AlertFinding, alertRetryDelayMaxUs, channelVariables } from './terms.ts';
-import type { AlertSender, WatchDeps } from './watch-deps.ts';
+import { type AlertMessage, alertMessage } from './message.ts';
+import { type Alerts, alertRetryDelayMaxUs, channelVariables } from './terms.ts';
+
+/**
+ * Sends a message through a channel. Rejects with a message without secrets when it was not accepted; ends early when
+ * the signal is aborted.
+ */
+export type AlertSender = (message: AlertMessage, signal: AbortSignal) => Promise<void>;
+
+export interface DeliveryDeps extends Pick<JobDeps, 'random' | 'log'> {
+  alerts: Alerts;
+  /** The configured channels, possibly none. */
+  senders: Readonly<Partial<Record<AlertChannel, AlertSender>>>;
+  nowUs: () => number;
+}
 
 /** Returns the configured channels. */
-export function channelsOf(senders: WatchDeps['senders']): AlertChannel[] {
+export function channelsOf(senders: DeliveryDeps['senders']): AlertChannel[] {
   return alertChannels.filter((channel) => senders[channel] !== undefined);
 }
 
@@ -31,7 +44,7 @@ const deliveriesMax = 1_000;
  * `unavailable` when the store cannot be used; then an alert may be sent twice.
  */
 export async function deliverDue(
-  deps: Pick<WatchDeps, 'alerts' | 'senders' | 'nowUs' | 'random' | 'log'>,
+  deps: DeliveryDeps,
   channel: AlertChannel,
   signal: AbortSignal,
 ): Promise<void> {
@@ -79,7 +92,7 @@ const repeatIntervalUs = 60 * minuteUs;
  */
 export async function sendUnstored(
   findings: readonly AlertFinding[],
-  { senders, nowUs, log }: Pick<WatchDeps, 'senders' | 'nowUs' | 'log'>,
+  { senders, nowUs, log }: Pick<DeliveryDeps, 'senders' | 'nowUs' | 'log'>,
   sentAtUs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<void> {

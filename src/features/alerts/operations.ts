@@ -1,12 +1,11 @@
 /** Tables of alerts and of the deliveries to notification channels. */
 
+import type { Alert, AlertFinding } from '../../core/terms/check.ts';
 import type { AlertChannel } from '../../core/terms/kinds.ts';
 import { weekUs } from '../../core/terms/time-units.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import {
-  type Alert,
   type AlertDelivery,
-  type AlertFinding,
   type AlertQuery,
   type Alerts,
   alertWaitMaxUs,

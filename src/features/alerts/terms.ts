@@ -3,17 +3,13 @@
  * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
 import type { z } from 'zod';
+import type { Alert, AlertFinding } from '../../core/terms/check.ts';
 import type { AlertChannel } from '../../core/terms/kinds.ts';
 import type { alertSchema } from '../../core/terms/read-models.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 
 /** An alert as listed. */
 export type ListedAlert = z.infer<typeof alertSchema>;
-
-export type Alert = Omit<ListedAlert, 'channels'>;
-
-/** A problem of a thing, with its evaluation. */
-export type AlertFinding = Omit<Alert, 'id' | 'raisedAtUs' | 'resolvedAtUs'>;
 
 export interface AlertQuery {
   /** Also resolved alerts. */

@@ -3,26 +3,29 @@
  * work.
  */
 
-import { errorFields, type Job, type JobOptions, startJob } from '../../core/host/job.ts';
-import { AppError } from '../../core/terms/app-error.ts';
-import type { Check, Result } from '../../core/terms/check.ts';
-import { alertChannels } from '../../core/terms/kinds.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
-import { readSinks, watchedSinkChecks, watchedSinks } from '../sinks/report.ts';
 import {
-  backupCheck,
-  certificateCheck,
-  databaseCheck,
-  diskCheck,
-  intakeCheck,
-  receiverCheck,
-} from '../status/machine.ts';
-import { coverageChecks, subscriptionChecks } from '../subscriptions/checks.ts';
-import { createPushMemory, historyUs } from '../subscriptions/pushes.ts';
-import { readSubscriptions } from '../subscriptions/state.ts';
-import { channelsOf, deliverDue, sendUnstored } from './notify.ts';
-import type { Alert, AlertFinding } from './terms.ts';
-import type { WatchDeps } from './watch-deps.ts';
+  errorFields,
+  type Job,
+  type JobDeps,
+  type JobOptions,
+  startJob,
+} from '../../core/host/job.ts';
+import type { AnyWatch, Named, StatusPart, StatusSources } from '../../core/status/status-part.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import type { Alert, AlertFinding, Check, Result } from '../../core/terms/check.ts';
+import { alertChannels } from '../../core/terms/kinds.ts';
+import { minuteUs, weekUs } from '../../core/terms/time-units.ts';
+import { channelsOf, type DeliveryDeps, deliverDue, sendUnstored } from './notify.ts';
+import type { Alerts } from './terms.ts';
+
+/** Ports and settings of the watchdog. */
+export interface WatchDeps extends DeliveryDeps {
+  /** Sources of the parts. */
+  sources: StatusSources;
+  parts: readonly StatusPart[];
+  alerts: Alerts;
+  pause: JobDeps['pause'];
+}
 
 /** Intervals, shorter in tests. All are jittered by a tenth. */
 const defaultTiming = {
@@ -42,7 +45,7 @@ const stopGraceMs = 3_000;
  */
 export function startWatchdog(deps: WatchDeps, timing: Partial<typeof defaultTiming> = {}): Job {
   const { firstMs, intervalMs, deliveryIntervalMs } = { ...defaultTiming, ...timing };
-  const memory = createWatchMemory();
+  const memory = createWatchMemory(deps);
   const jobs: JobOptions[] = [
     {
       every: { firstMs, intervalMs },
@@ -61,9 +64,10 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<typeof defaultTim
 }
 
 /** State kept between rounds. State that must survive a restart is in the store. */
-export function createWatchMemory() {
+export function createWatchMemory({ parts, sources }: Pick<WatchDeps, 'parts' | 'sources'>) {
   return {
-    pushes: createPushMemory(),
+    /** Parts that keep what they have read. */
+    opened: parts.map((part) => part.open(sources)),
     /** Since when a subject has a problem, or has none, by kind and subject. */
     since: new Map<string, { hasProblem: boolean; atUs: number }>(),
     /** Times at which unstored alerts were sent, by channel, kind and subject. */
@@ -81,12 +85,12 @@ const heartbeatUs = 10 * minuteUs;
 
 /**
  * Runs one round and stores the findings. Never rejects: failures are logged, and alerts that could not be checked do
- * not change. Reads 13 weeks with a new `memory`; pass the same one each time. The signal ends a delivery in
+ * not change. Parts read weeks with a new `memory`; pass the same one each time. The signal ends a delivery in
  * progress.
  */
 export async function watchOnce(
   deps: WatchDeps,
-  memory = createWatchMemory(),
+  memory = createWatchMemory(deps),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   const { alerts, senders, log } = deps;
@@ -95,7 +99,7 @@ export async function watchOnce(
   const round: Round = { deps, memory, nowUs, upSinceUs: nowUs, ...results };
   try {
     round.active = await alerts.alerts({ all: false, limit: activeMax });
-    const last = (await deps.completeness.uptimes(nowUs - historyUs)).at(-1);
+    const last = (await deps.sources.store.completeness.uptimes(nowUs - weekUs)).at(-1);
     if (last !== undefined && nowUs - last.toUs <= heartbeatUs) round.upSinceUs = last.fromUs;
   } catch (error) {
     // Without the active alerts, findings may be raised, but nothing is resolved.
@@ -130,54 +134,24 @@ interface Round {
   checked: Alert[];
 }
 
-/** Things by name. One of which there is only one has no name. */
-type Named<Thing> = readonly (readonly [name: string, thing: Thing])[];
-
 async function checkAll(round: Round): Promise<void> {
-  const { deps, memory, nowUs } = round;
-  const { probes, backups, backupEveryHours: everyHours } = deps;
-  const check = <Thing>(checks: readonly Check<Thing>[], read: () => Promise<Named<Thing>>) =>
-    checkThings(checks, read, round);
-  const single = <Thing>(one: Check<Thing>, read: () => Promise<Thing>) =>
-    check([one], async () => [['', await read()]]);
-  const delivery = deps.deliveryState();
-  const named = <Thing extends { name: string }>(things: readonly Thing[]): Named<Thing> =>
-    things.map((one) => [one.name, one]);
-  await Promise.all([
-    check([...subscriptionChecks, ...coverageChecks], async () =>
-      named(await readSubscriptions(deps, memory.pushes, nowUs)),
-    ),
-    check(watchedSinkChecks(delivery), async () =>
-      watchedSinks(await readSinks(deps, delivery), delivery),
-    ),
-    check([receiverCheck], async () => {
-      const { ownId, nodes } = (await probes.receivers?.()) ?? { ownId: '', nodes: [] };
-      return nodes.filter(({ id }) => id !== ownId).map((node) => [node.name, node]);
-    }),
-    single(certificateCheck, () => probes.certificate()),
-    single(diskCheck, () => probes.disk()),
-    single(intakeCheck, () => probes.intake()),
-    single(databaseCheck, async () => probes.databaseWarnings?.() ?? []),
-    single(backupCheck, async () => ({ ...(await backups.lastBackups()), everyHours })),
-  ]);
+  const watches = round.memory.opened.flatMap(({ watch }) => watch?.(round.nowUs) ?? []);
+  await Promise.all(watches.map((one) => checkThings(one, round)));
 }
 
 /** Timeout for reading the subjects of a check. */
 const readTimeoutMs = 20_000;
 
 /** Applies the checks to all subjects. Checks nothing when these cannot be read in time. Never rejects. */
-async function checkThings<Thing>(
-  checks: readonly Check<Thing>[],
-  read: () => Promise<Named<Thing>>,
-  round: Round,
-): Promise<void> {
+async function checkThings({ checks, read }: AnyWatch, round: Round): Promise<void> {
   const { pause, log } = round.deps;
   const enough = new AbortController();
   try {
     const timeout = pause(readTimeoutMs, enough.signal);
     const things = await Promise.race([read(), timeout]);
     if (things === undefined) throw new AppError('unavailable', 'The check timed out.');
-    for (const one of checks) settle(one, things, round);
+    // A watch reads what its checks apply to.
+    for (const one of checks) settle(one, things as Named<never>, round);
   } catch (error) {
     const kinds = checks.map(({ kind }) => kind);
     log.warn({ kinds, ...errorFields(error) }, 'watchdog probe failed');

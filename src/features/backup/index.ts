@@ -16,6 +16,7 @@ declare module '../../store/tables.ts' {
 
 export const backup = defineFeature({
   name: 'backup',
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'backup',

@@ -10,9 +10,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { situationAt } from '../../core/terms/check.ts';
 import { wholeDays } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
-import { readCertificateStatus } from '../alerts/watch-probes.ts';
-import { evaluateCertificate } from '../status/machine.ts';
+import { evaluateCertificate, readCertificateStatus } from './status.ts';
 
 const showCommand = defineCommand('show', {
   description: 'Show the certificate, the next renewal and the last failure.',
@@ -60,20 +58,20 @@ Examples:
 
 /** Rejects with the errors of `renew`. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
-  const config = loadConfig(io, ['acme', 'dataDir', 'listen', 'sharedLog']);
-  const { acme: settings, dataDir, listen, sharedLog } = config;
+  const config = loadConfig(io, ['acme', 'data', 'listen']);
+  const { acme: settings, dataDir, listen } = config;
   // The ACME client is large, and `--help` does not need it.
-  const { renew } = await import('./acme.ts');
-  const { openConfiguredLog } = await import('../../store/open-configured.ts');
-  const { createFileSync, sharedRenewal } = await import('../shared-log/shared-files.ts');
-  const log = sharedLog && (await openConfiguredLog({ sharedLog }, io, io.newId()));
-  const sync = log && createFileSync(dataDir, log.files);
-  const acquireLock = log?.acquireLease ?? createAcquireLock(dataDir);
-  const shared = sharedRenewal(acquireLock, sync, io.signal);
-  const context = { ...io, ...shared, settings, dataDir, listen };
+  const [{ renew }, { sharedRenewal }, { openSharedParts }] = await Promise.all([
+    import('./acme.ts'),
+    import('./job.ts'),
+    import('../../store/open-configured.ts'),
+  ]);
+  const { acquireLock, syncFiles, close } = await openSharedParts(config, io);
+  const steps = sharedRenewal(acquireLock, syncFiles, io.signal);
+  const context = { ...io, ...steps, settings, dataDir, listen };
   const renewed = await renew(context, force ? 'anyway' : 'asked').finally(async () => {
-    await sync?.();
-    await log?.close();
+    await syncFiles?.();
+    await close();
   });
   io.stderr.write(
     renewed

@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const certificate = defineFeature({
   name: 'certificate',
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'certificate',
@@ -10,5 +11,11 @@ export const certificate = defineFeature({
       load: async () => (await import('./command.ts')).certificateCommand,
     },
   ],
+  sharedFiles: [
+    { name: 'acme/state.json', keeps: true },
+    { name: 'acme/certificate.json', keeps: true },
+    { name: 'acme/challenge.json', keeps: false },
+  ],
+  service: async (context) => (await import('./job.ts')).serveCertificate(context),
   settings: () => import('./settings.ts'),
 });

@@ -1,49 +1,29 @@
 /** Certificate of the public listener: from files, from a certificate authority, or none. */
 
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { ServeConfig } from '../../core/config/config.ts';
 import { type Job, startJob } from '../../core/host/job.ts';
 import type { AcquireLock } from '../../core/host/lock.ts';
-import type { HandshakeOnly, KeyPair, Listener } from '../../core/http/listener.ts';
+import type { Listener } from '../../core/http/listener.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { type FileSync, sharedRenewal } from '../shared-log/shared-files.ts';
+import type { ServedCertificate, ServiceContext } from '../../receiver/service.ts';
+import type { FileSync, Store } from '../../store/store.ts';
 import type { AcmeContext } from './acme.ts';
 import { readCertificate } from './acme-state.ts';
 import { certificateFault, type LoadedCertificate, loadCertificateFiles } from './certificate.ts';
 import { alpnAnswers, startChallengeListener } from './challenge.ts';
 import type { AcmeConfig } from './settings.ts';
 
-export interface ServedCertificate {
-  handshakeOnly?: HandshakeOnly;
-  /** Certificate and key in use: null while there is none, undefined for plain HTTP. */
-  served(): (KeyPair & Pick<LoadedCertificate, 'notBeforeUs' | 'notAfterUs'>) | null | undefined;
-  /**
-   * Keeps the listener's certificate up to date from now on. `syncFiles` copies the files of a shared log; null without
-   * one.
-   */
-  follow(listener: Pick<Listener, 'setKeyPair' | 'address'>, shared: Shared): Pick<Job, 'stop'>;
-}
-
-interface Shared {
-  acquireLock: AcquireLock;
-  syncFiles: FileSync | null;
-}
-
-type OwnIo = Pick<Io, 'nowUs' | 'random'> & Partial<Pick<Io, 'fetch'>>;
+type OwnIo = Pick<Io, 'nowUs' | 'random' | 'fetch'>;
 
 /** Rejects with `configuration` if the existing files cannot be used. */
-export async function openServedCertificate(
-  { tls, dataDir, publicUrl }: ServeConfig,
-  log: Logger,
-  io: OwnIo,
+export async function serveCertificate(
+  { config: { tls, dataDir, publicUrl }, store, log, io }: ServiceContext,
   // Polling works with links, mounts and containers.
   intervalMs = 10_000,
-): Promise<ServedCertificate> {
-  if (tls.kind === 'off') {
-    return { served: () => undefined, follow: () => ({ stop: async () => undefined }) };
-  }
+): Promise<{ certificate?: ServedCertificate }> {
+  if (tls.kind === 'off') return {};
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   const load = () => (tls.kind === 'files' ? loadCertificateFiles(tls) : readCertificate(dataDir));
   const warned = (certificate: LoadedCertificate | null) => {
@@ -70,15 +50,15 @@ export async function openServedCertificate(
       reported = reason;
     }
   };
-  return {
+  const certificate: ServedCertificate = {
     ...(tls.kind === 'acme' ? { handshakeOnly: alpnAnswers(dataDir) } : {}),
     served: () => latest,
-    follow: (listener, shared) => {
+    follow: (listener) => {
       const timer = setInterval(reload, intervalMs, listener).unref();
       const place = { dataDir, listen: listener.address, intervalMs };
       const renewal =
         tls.kind === 'acme'
-          ? startRenewal(tls, place, shared, { ...io, log, renewed: () => reload(listener) })
+          ? startRenewal(tls, place, store, { ...io, log, renewed: () => reload(listener) })
           : null;
       const stop = async () => {
         clearInterval(timer);
@@ -87,24 +67,25 @@ export async function openServedCertificate(
       return { stop };
     },
   };
+  return { certificate };
 }
 
 /** With a shared log, the port for http-01 is always open: any receiver may be asked for the response of another one. */
 function startRenewal(
   settings: AcmeConfig,
   { intervalMs, ...place }: Pick<AcmeContext, 'dataDir' | 'listen'> & { intervalMs: number },
-  { acquireLock, syncFiles }: Shared,
-  { log, renewed, fetch: ask = fetch, ...io }: OwnIo & { log: Logger; renewed: () => void },
+  { acquireLock, shared }: Pick<Store, 'acquireLock' | 'shared'>,
+  { log, renewed, ...io }: OwnIo & { log: Logger; renewed: () => void },
 ): Pick<Job, 'stop'> {
   let listener: Listener | null = null;
   const run = async (signal: AbortSignal) => {
-    if (syncFiles !== null && settings.challenge === 'http-01') {
+    if (shared !== null && settings.challenge === 'http-01') {
       listener ??= await startChallengeListener(place.dataDir, settings);
     }
     // Loaded on demand: the ACME client takes 20 MB of memory.
     const { renew } = await import('./acme.ts');
-    const shared = sharedRenewal(acquireLock, syncFiles, signal);
-    if (await renew({ settings, ...place, ...shared, ...io, fetch: ask, signal }, 'due')) renewed();
+    const steps = sharedRenewal(acquireLock, shared?.syncFiles ?? null, signal);
+    if (await renew({ settings, ...place, ...steps, ...io, signal }, 'due')) renewed();
   };
   const every = { firstMs: 0, intervalMs, retryMs: 6 * intervalMs, retryMsMax: 6 * 3_600_000 };
   const job = startJob(
@@ -112,4 +93,37 @@ function startRenewal(
     { ...io, pause, log },
   );
   return { stop: () => job.stop().then(async () => listener?.close(0)) };
+}
+
+/** Longer than two rounds of the other receivers. */
+const othersMs = 2_500;
+
+/**
+ * Parts of a certificate renewal. With a shared log, one receiver orders, and all answer its challenges; `sync` is null
+ * without one.
+ */
+export function sharedRenewal(
+  acquireLock: AcquireLock,
+  sync: FileSync | null,
+  signal: AbortSignal,
+): { acquireLock: AcquireLock; published: () => Promise<void> } {
+  if (sync === null) return { acquireLock, published: async () => undefined };
+  return {
+    acquireLock: async (name, options) => {
+      const release = await acquireLock(name, options);
+      try {
+        // Another receiver may have just ordered.
+        await sync();
+      } catch (error) {
+        release();
+        throw error;
+      }
+      // The lease expires if the process ends first.
+      return () => void sync().then(release, release);
+    },
+    published: async () => {
+      await sync();
+      await pause(othersMs, signal);
+    },
+  };
 }

@@ -24,13 +24,6 @@ declare module '../../store/tables.ts' {
   }
 }
 
-declare module '../../core/api/listener-slot.ts' {
-  interface ConsoleParts {
-    /** Returns why hours are not compared automatically; null when they are. */
-    comparisonOff: () => string | null;
-  }
-}
-
 export const coverage = defineFeature({
   name: 'coverage',
   needs: ['products'],
@@ -72,6 +65,14 @@ export const coverage = defineFeature({
   ],
   settings: () => import('./settings.ts'),
   jobs: [
+    {
+      name: 'uptime marks',
+      runsOn: 'each',
+      start: async ({ receiver: { store }, log, io: { nowUs } }) => {
+        const { startUptimeMarks } = await import('./uptime.ts');
+        return startUptimeMarks({ completeness: store.completeness, nowUs, log });
+      },
+    },
     {
       name: 'reconcile',
       runsOn: 'leader',

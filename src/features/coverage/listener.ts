@@ -24,6 +24,7 @@ import {
   toCoverageJson,
 } from './coverage.ts';
 import { coverageReport } from './report.ts';
+import { comparisonOffBy } from './settings.ts';
 
 const back = '7d';
 
@@ -45,7 +46,7 @@ export const coveragePage: PageRoute = {
     const shown =
       reports.length === 0
         ? { title: 'Coverage', blocks: [nothing(state)] }
-        : coverageReport(reports, null, { comparisonOff: parts.comparisonOff(), nowUs });
+        : coverageReport(reports, null, { comparisonOff: comparisonOffBy(parts), nowUs });
     return {
       title: 'Coverage',
       refresh: state.until === undefined,
@@ -77,7 +78,7 @@ const coverageQuery = z.strictObject({
 
 /** `/api/coverage`. */
 function coverageRoute(
-  parts: Pick<ConsoleParts, 'completeness' | 'products' | 'comparisonOff' | 'nowUs'>,
+  parts: Pick<ConsoleParts, 'completeness' | 'products' | 'setting' | 'nowUs'>,
 ): ApiRoute {
   return apiRoute({
     path: '/api/coverage',
@@ -91,7 +92,7 @@ function coverageRoute(
       const period = periodOf({ since, until }, { nowUs, backUs: weekUs });
       const question = { ...period, subscription, nowUs };
       const report = await readCoverage(parts, question, signal);
-      return { body: toCoverageJson(report, parts.comparisonOff()) };
+      return { body: toCoverageJson(report, comparisonOffBy(parts)) };
     },
   });
 }

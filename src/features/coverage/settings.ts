@@ -3,6 +3,7 @@
 import type { Config, loadConfig } from '../../core/config/config.ts';
 import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
 import * as values from '../../core/config/values.ts';
+import type { StatusSources } from '../../core/status/status-part.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config extends Loaded<typeof sections> {}
@@ -38,7 +39,11 @@ export const groups = { start: ['reconcile', 'requestsPerMinute'] };
 export const reconcileSections = ['data', 'catalogueUrl', 'account', 'requestsPerMinute'] as const;
 export type ReconcileConfig = ReturnType<typeof loadConfig<(typeof reconcileSections)[number]>>;
 
-/** Returns why the receiver does not compare automatically with these settings; null when it does. */
+/** Returns why the receiver does not compare automatically with its settings; null when it does. */
+export const comparisonOffBy = ({ setting }: Pick<StatusSources, 'setting'>): string | null =>
+  comparisonOff({ reconcile: setting('reconcile'), index: setting('index') });
+
+/** The same for loaded settings. */
 export function comparisonOff({
   reconcile,
   index,

@@ -46,25 +46,20 @@ Examples:
   },
 });
 
-/** Copies the files of a shared log before the work, which may find credentials there, and after it. */
+/** Copies the files that receivers share before the work, which may find credentials there, and after it. */
 async function withSharedFiles(
-  config: Pick<AccountConfig, 'dataDir' | 'sharedLog'>,
+  config: AccountConfig,
   io: Io,
   work: () => Promise<void>,
 ): Promise<void> {
-  if (config.sharedLog === null) return work();
-  const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
-    import('../../store/open-configured.ts'),
-    import('../shared-log/shared-files.ts'),
-  ]);
-  const log = await openConfiguredLog(config, io, io.newId());
+  const { openSharedParts } = await import('../../store/open-configured.ts');
+  const { syncFiles, close } = await openSharedParts(config, io);
   try {
-    const sync = createFileSync(config.dataDir, log.files);
-    await sync();
+    await syncFiles?.();
     await work();
-    await sync();
+    await syncFiles?.();
   } finally {
-    await log.close();
+    await close();
   }
 }
 
@@ -173,9 +168,8 @@ async function writePairs(
   pairs: CredentialPairs,
   { signal }: Pick<Io, 'signal'>,
 ): Promise<void> {
-  if (store.node === null) return writeCredentialsFile(dataDir, pairs);
-  const { shareCredentials } = await import('../shared-log/shared-files.ts');
-  await shareCredentials(dataDir, store.node.log, pairs, signal);
+  if (store.shared === null) return writeCredentialsFile(dataDir, pairs);
+  await store.shared.shareCredentials(pairs, signal);
 }
 
 function setByVariables(): AppError {

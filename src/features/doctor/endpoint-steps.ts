@@ -19,10 +19,10 @@ import { type Finding, failedFinding, finding } from '../../core/terms/finding.t
 import { defaultSubscriptionName, endpointOf } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { diskSpace } from '../../store/engine/disk-limit.ts';
+import { evaluateDisk } from '../../store/status.ts';
 import { createStoreChecks, nearestExisting } from '../../store/store-checks.ts';
 import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../certificate/acme-state.ts';
 import { checkCertificateFiles } from '../certificate/certificate.ts';
-import { evaluateDisk } from '../status/machine.ts';
 import { checkConfiguration, type DoctorSettings, needsOf, type Step } from './steps.ts';
 
 export function machineSteps(settings: DoctorSettings, io: Io): Step[] {

@@ -10,6 +10,10 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const metrics = defineFeature({
   name: 'metrics',
-  needs: ['status', 'subscriptions'],
+  service: async ({ statusParts, log }) => {
+    const { createMetrics } = await import('./metrics.ts');
+    const metrics = createMetrics(statusParts, log);
+    return { ...metrics, parts: { metrics } };
+  },
   listener: () => import('./listener.ts'),
 });

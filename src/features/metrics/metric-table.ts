@@ -1,19 +1,12 @@
 /** Table of metrics, in the order of their reference page. */
-import type { MetricRow, StatusMetric } from './status-gauge.ts';
 import {
-  backupMetrics,
-  certificateMetrics,
-  coverageMetrics,
-  diskMetrics,
-  intakeMetrics,
-  logMetrics,
-  programMetrics,
-  readerMetrics,
-  receiverMetrics,
-  sinkMetrics,
-  summaryMetrics,
-} from './status-metrics.ts';
-import { queueMetrics, subscriptionMetrics } from './subscription-metrics.ts';
+  flag,
+  gaugesIn,
+  level,
+  type MetricRow,
+  type StatusMetric,
+} from '../../core/status/gauge.ts';
+import type { MetricGroup, StatusPart } from '../../core/status/status-part.ts';
 
 /** Subscription labels. The number of rows for unregistered names is limited. */
 const subscriptionNames =
@@ -88,33 +81,60 @@ export const observedMetrics = {
   },
 } as const satisfies Record<string, MetricRow>;
 
-/** Metrics by heading of the reference page. */
-export const metricGroups: readonly {
-  title: string;
-  rows: readonly (MetricRow | StatusMetric)[];
-}[] = [
-  { title: 'Intake', rows: [...Object.values(observedMetrics), ...intakeMetrics] },
-  { title: 'Subscriptions', rows: subscriptionMetrics },
-  { title: 'Queues of pull subscriptions', rows: queueMetrics },
-  { title: 'Completeness', rows: coverageMetrics },
-  { title: 'Certificate', rows: certificateMetrics },
-  { title: 'Log and disk', rows: [...logMetrics, ...diskMetrics] },
-  { title: 'Several receivers', rows: receiverMetrics },
-  { title: 'Backups', rows: backupMetrics },
-  {
-    title: 'Readers, summaries, sinks',
-    rows: [...readerMetrics, ...summaryMetrics, ...sinkMetrics],
-  },
-  { title: 'Program', rows: [...programMetrics, availability] },
-];
+/** Returns the metrics about all parts. */
+function programMetrics(parts: readonly StatusPart[]): StatusMetric[] {
+  const names = parts.map(({ name }) => name);
+  const kinds = parts.flatMap(({ alertKinds = [] }) => alertKinds);
+  return [
+    level(
+      'earshot_status_level',
+      'Level of a part in `earshot status`.',
+      (status) => status.parts.map((one) => [{ part: one.part }, one]),
+      { part: names.join(', ') },
+    ),
+    flag(
+      'earshot_status_known',
+      '1 if the part could be checked. 0: the metrics of the part are absent.',
+      ({ failures }) =>
+        names.map((part) => [{ part }, failures.every((failure) => failure.part !== part)]),
+      { part: names.join(', ') },
+    ),
+    gaugesIn('alerts')(
+      'earshot_alerts',
+      'Number of active alerts.',
+      ({ alerts }) =>
+        kinds.map((kind) => [{ kind }, alerts.filter((one) => one.kind === kind).length]),
+      { kind: kinds.join(', ') },
+    ),
+    gaugesIn('1')(
+      'earshot_build_info',
+      'Versions of earshot and Node; the value is always 1.',
+      ({ version }) => [[{ version, node: process.versions.node }, 1]],
+      { version: 'of earshot', node: 'of Node' },
+    ),
+  ];
+}
 
-export const metricTable: readonly (MetricRow | StatusMetric)[] = metricGroups.flatMap(
-  ({ rows }) => rows,
-);
+/** Returns the metrics by heading of the reference page. */
+export function metricGroups(
+  parts: readonly StatusPart[],
+): { title: string; rows: readonly (MetricRow | StatusMetric)[] }[] {
+  const groups: MetricGroup[] = parts.flatMap(({ metrics = [] }) => metrics);
+  const titles = [...new Set(['Intake', ...groups.map(({ title }) => title)])];
+  const of = titles.map((title) => ({
+    title,
+    rows: [
+      ...(title === 'Intake' ? Object.values(observedMetrics) : []),
+      ...groups.flatMap((group) => (group.title === title ? group.rows : [])),
+    ],
+  }));
+  return [...of, { title: 'Program', rows: [...programMetrics(parts), availability] }];
+}
 
-/** Metrics derived from the status of the receiver. */
-export const statusMetrics: readonly StatusMetric[] = metricTable.filter(
-  (row): row is StatusMetric => 'read' in row,
-);
+/** Returns the metrics that are derived from the status. */
+export const statusMetrics = (parts: readonly StatusPart[]): StatusMetric[] =>
+  metricGroups(parts)
+    .flatMap(({ rows }) => rows)
+    .filter((row): row is StatusMetric => 'read' in row);
 
 export type RequestOutcome = (typeof requestOutcomes)[number];

@@ -1,8 +1,10 @@
 /** Metrics of a receiver: what it observes, and its status, in the Prometheus format. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { MetricRow, Sample, Value } from '../../core/status/gauge.ts';
+import type { Status } from '../../core/status/status.ts';
+import type { StatusPart } from '../../core/status/status-part.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Logger, Receipt } from '../../core/terms/ports.ts';
-import type { Status } from '../status/status.ts';
 import {
   availability,
   notificationOutcomes,
@@ -11,7 +13,6 @@ import {
   requestOutcomes,
   statusMetrics,
 } from './metric-table.ts';
-import type { MetricRow, Sample, Value } from './status-gauge.ts';
 
 /** Below the default timeout of Prometheus, 10 s. */
 const statusTimeoutMs = 8_000;
@@ -28,10 +29,17 @@ export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit' | 'n
 }
 
 /** Creates the metrics with their own registry. The process is measured from the first scrape on. */
-export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metrics {
+export function createMetrics(
+  parts: readonly StatusPart[],
+  log: Logger,
+  tuning = { statusTimeoutMs },
+): Metrics {
   const registry = new Registry();
   const { observe, noteCommit, noteReceipt, register, settle } = createObservation(registry);
-  const gauges = statusMetrics.map((row) => ({ row, gauge: new Gauge(options(row, registry)) }));
+  const gauges = statusMetrics(parts).map((row) => ({
+    row,
+    gauge: new Gauge(options(row, registry)),
+  }));
   const available = new Gauge(options(availability, registry));
   let isProcessMeasured = false;
 

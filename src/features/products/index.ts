@@ -20,6 +20,13 @@ declare module '../../core/cli/command.ts' {
   }
 }
 
+declare module '../../receiver/serve.ts' {
+  interface RunningReceiver {
+    /** The product index, which follows the log automatically. */
+    products: Products;
+  }
+}
+
 declare module '../../core/api/listener-slot.ts' {
   interface ConsoleParts {
     products: Products;
@@ -28,6 +35,7 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const products = defineFeature({
   name: 'products',
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'products',
@@ -40,6 +48,7 @@ export const products = defineFeature({
       load: async () => (await import('./index-command.ts')).indexCommand,
     },
   ],
+  service: async (context) => (await import('./service.ts')).serveProducts(context),
   listener: () => import('./listener.ts'),
   tables: [
     defineTables({

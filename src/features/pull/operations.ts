@@ -1,6 +1,7 @@
 /** The reader of records of queues. */
 
 import { recordReader } from '../../admin/pull-queue.ts';
+import { dayUs } from '../../core/terms/time-units.ts';
 import type { DescribeReader } from '../../store/pruning/terms.ts';
 
 export const schema = '';
@@ -9,5 +10,8 @@ export const reads = {};
 
 export const writes = {};
 
+/** Each record takes a request at a limited rate. */
 export const describeReader: DescribeReader = (key) =>
-  key === recordReader ? { name: 'records of queues', advance: '`earshot start`' } : null;
+  key === recordReader
+    ? { name: 'records of queues', advance: '`earshot start`', lagMaxUs: 2 * dayUs }
+    : null;

@@ -26,17 +26,17 @@ import {
 } from '../../core/terms/subscription.ts';
 import { printable } from '../../core/terms/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
-import type { RunningReceiver } from '../../receiver/serve.ts';
-import { start } from '../../receiver/start-command.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
-import { runDoctor } from '../doctor/command.ts';
-import { placeOf } from '../products/places/places.ts';
 import {
   alreadyServed,
   findRunning,
   isSameListener,
   probeReceiver,
-} from '../status/running-receiver.ts';
+} from '../../receiver/running-receiver.ts';
+import type { RunningReceiver } from '../../receiver/serve.ts';
+import { start } from '../../receiver/start-command.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import { runDoctor } from '../doctor/command.ts';
+import { placeOf } from '../products/places/places.ts';
 import { entitiesOf, readFilter } from '../subscriptions/filter-text.ts';
 import { register } from '../subscriptions/register-command.ts';
 import { describedTwice, type SubscriptionFlags } from '../subscriptions/register-filter.ts';

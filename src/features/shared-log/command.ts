@@ -13,9 +13,10 @@ import { counted, countText } from '../../core/terms/formats.ts';
 import * as report from '../../core/terms/report.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
-import { openConfiguredLog, openConfiguredStore } from '../../store/open-configured.ts';
-import { receiverCheck } from '../status/machine.ts';
+import { openConfiguredStore } from '../../store/open-configured.ts';
 import type { CopiedLog, CopyOptions } from './copy-log.ts';
+import { openConfiguredLog } from './open.ts';
+import { receiverCheck } from './status.ts';
 import type { DatabaseState, KnownNode, LogHead } from './terms.ts';
 
 const statusCommand = defineCommand('status', {
@@ -228,8 +229,8 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
     throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.');
   }
   const store = await openConfiguredStore(config, io, { mustExist: true });
-  const { node } = store;
-  if (node === null) throw new Error('A store with a shared log has no node.');
+  const { shared } = store;
+  if (shared === null) throw new Error('A store with a shared log has no shared.');
   let isOpen = true;
   try {
     await confirm(
@@ -240,8 +241,8 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
     const { leaveSharedLog } = await import('./copy-log.ts');
     const copied = await withProgress(io, (onProgress) =>
       leaveSharedLog({
-        ...{ ...config, log: node.log, nodeId: node.id, newId: io.newId, signal: io.signal },
-        ...{ onProgress, caughtUp: node.caughtUp, acquireLock: store.acquireLock },
+        ...{ ...config, log: shared.log, nodeId: shared.id, newId: io.newId, signal: io.signal },
+        ...{ onProgress, caughtUp: shared.caughtUp, acquireLock: store.acquireLock },
       }),
     );
     isOpen = false;

@@ -5,9 +5,9 @@ import type { ServeConfig } from '../../core/config/config.ts';
 import { evaluate, situationAt } from '../../core/terms/check.ts';
 import { isProblem, ok } from '../../core/terms/evaluation.ts';
 import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
-import { openConfiguredLog } from '../../store/open-configured.ts';
 import { type DoctorSettings, needsOf, type Step } from '../doctor/steps.ts';
-import { databaseCheck, receiverCheck } from '../status/machine.ts';
+import { openConfiguredLog } from './open.ts';
+import { databaseCheck, receiverCheck } from './status.ts';
 import type { DatabaseState } from './terms.ts';
 
 const check = 'shared log';

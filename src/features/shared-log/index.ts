@@ -2,9 +2,25 @@
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile } from '../../core/host/module-file.ts';
 import { defineTables } from '../../store/tables.ts';
+import type { FollowerState } from './follower.ts';
+import type { SharedLog } from './terms.ts';
+
+declare module '../../store/store.ts' {
+  /** Place of a node in the shared log. */
+  interface Shared {
+    log: SharedLog;
+    id: string;
+    state(): FollowerState;
+    /** Resolves when this node has applied everything that is in the shared log now. Rejects with `unavailable`. */
+    caughtUp(): Promise<void>;
+    /** Saves a checkpoint of this node in the shared log; returns the number of its entry. */
+    saveCheckpoint(): Promise<number>;
+  }
+}
 
 export const sharedLog = defineFeature({
   name: 'shared-log',
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'log',
@@ -20,13 +36,15 @@ export const sharedLog = defineFeature({
       store: () => ({}),
     }),
   ],
+  sharedStore: async () => (await import('./open.ts')).sharedStore,
+  beforeStart: async (io) => (await import('./before-start.ts')).copySharedFiles(io),
   settings: () => import('./settings.ts'),
   jobs: [
     {
       name: 'reports to other receivers',
       runsOn: 'each',
       start: async ({ receiver, settings, version, log, io }) => {
-        if (receiver.store.node === null) return null;
+        if (receiver.store.shared === null) return null;
         const { startNodeReports } = await import('./job.ts');
         return startNodeReports(receiver, log, { ...settings, version }, io);
       },
@@ -34,19 +52,21 @@ export const sharedLog = defineFeature({
     {
       name: 'shared files',
       runsOn: 'each',
-      start: async ({ receiver: { syncFiles }, log, io }) => {
-        if (syncFiles === null) return null;
+      start: async ({ receiver: { store }, log, io }) => {
+        const { shared } = store;
+        if (shared === null) return null;
         const { startFileSync } = await import('./shared-files.ts');
-        return startFileSync(syncFiles, { ...io, log });
+        return startFileSync(shared.syncFiles, { ...io, log });
       },
     },
     {
       name: 'upkeep of the shared log',
       runsOn: 'leader',
       start: async ({ receiver: { store }, log, io }) => {
-        if (store.node === null) return null;
+        const { shared } = store;
+        if (shared === null) return null;
         const { startLogUpkeep } = await import('./job.ts');
-        return startLogUpkeep({ store, node: store.node, log }, io);
+        return startLogUpkeep({ store, shared, log }, io);
       },
     },
   ],

@@ -2,11 +2,13 @@
 import { hostname } from 'node:os';
 import { type Io, pause } from '../../core/cli/io.ts';
 import type { ServeConfig } from '../../core/config/config.ts';
+import type { CredentialPairs } from '../../core/config/endpoint-credentials.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { diskSpace } from '../../store/engine/disk-limit.ts';
-import type { NodeState, Store } from '../../store/store.ts';
+import type { Shared, Store } from '../../store/store.ts';
+import { credentialsDigest } from './shared-files.ts';
 
 const reportIntervalMs = 5_000;
 
@@ -14,24 +16,24 @@ const reportIntervalMs = 5_000;
 export function startNodeReports(
   {
     store,
-    credentialsDigest,
-  }: { store: Pick<Store, 'node' | 'checkWritable'>; credentialsDigest: () => string },
+    acceptedCredentials,
+  }: { store: Pick<Store, 'shared' | 'checkWritable'>; acceptedCredentials: () => CredentialPairs },
   log: Logger,
   config: ServeConfig & { version: string },
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
 ): Job | null {
-  const { node } = store;
-  if (node === null) return null;
+  const { shared } = store;
+  if (shared === null) return null;
   const { version } = config;
   const name = config.sharedLog?.nodeName ?? hostname();
   const startedAtUs = nowUs();
   const run = async () => {
     const refusing = await store.checkWritable().then(() => null, errorText);
     const freeBytes = diskSpace(config)?.freeBytes ?? null;
-    const credentials = credentialsDigest();
-    const { applied, fault } = node.state();
+    const credentials = credentialsDigest(acceptedCredentials());
+    const { applied, fault } = shared.state();
     const facts = { version, startedAtUs, refusing, fault, freeBytes, credentials };
-    await node.log.report({ id: node.id, name, applied, facts });
+    await shared.log.report({ id: shared.id, name, applied, facts });
   };
   return startJob(
     {
@@ -50,16 +52,16 @@ const upkeepTimes: RoundTimes = { firstMs: 60_000, intervalMs: 3_600_000, retryM
  * removed after it.
  */
 export function startLogUpkeep(
-  { store, node, log }: { store: Pick<Store, 'pruning'>; node: NodeState; log: Logger },
+  { store, shared, log }: { store: Pick<Store, 'pruning'>; shared: Shared; log: Logger },
   { random }: Pick<Io, 'random'>,
   every: Partial<RoundTimes> = {},
 ): Job {
   const run = async () => {
     const position = (await store.pruning.pruneHorizon())?.position ?? 0;
-    let done = await node.log.maintain(position);
+    let done = await shared.log.maintain(position);
     if (done.needsCheckpoint) {
-      await node.saveCheckpoint();
-      done = await node.log.maintain(position);
+      await shared.saveCheckpoint();
+      done = await shared.log.maintain(position);
     }
     log.debug(done, 'maintained the shared log');
   };

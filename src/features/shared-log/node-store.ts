@@ -1,5 +1,6 @@
 /** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
 
+import type { Feature } from '../../core/feature.ts';
 import type { AcquireLock } from '../../core/host/lock.ts';
 import { moduleFile } from '../../core/host/module-file.ts';
 import { type Remote, remote } from '../../core/host/rpc.ts';
@@ -10,7 +11,7 @@ import { createAcquireLock } from '../../store/engine/locks.ts';
 import { StoreThread, withThread } from '../../store/engine/thread.ts';
 import { IntakeActivity } from '../../store/log/intake-activity.ts';
 import type { Writes } from '../../store/log/writer-thread.ts';
-import { openStoreReader, type Store, writePorts } from '../../store/store.ts';
+import { openStoreReader, type Shared, type Store, writePorts } from '../../store/store.ts';
 import { type TablesSlot, tableFiles } from '../../store/tables.ts';
 import type { NodePlace } from './apply-entries.ts';
 import type { CheckpointReads } from './checkpoint-thread.ts';
@@ -18,6 +19,7 @@ import { Follower } from './follower.ts';
 import { createNodeChanges } from './node-changes.ts';
 import { NodeIntake } from './node-intake.ts';
 import type { NodeWrites } from './node-thread.ts';
+import { createFileSync, shareCredentials } from './shared-files.ts';
 import type { SharedLog } from './terms.ts';
 
 /** Timeout of a call to the writer thread. */
@@ -27,6 +29,7 @@ const queueBytesMaxDefault = 64 * 2 ** 20;
 
 export interface NodeStoreOptions extends DataPlace {
   tables: readonly TablesSlot[];
+  features: readonly Feature[];
   /** Opens the shared log for the node with this id. */
   openLog: (nodeId: string) => Promise<SharedLog>;
   /** Random UUID. */
@@ -77,11 +80,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       ...reader,
       ...ports,
       ...{ activity, acquireLock: createAcquire(log, follower) },
-      node: {
-        ...{ log, id: nodeId, state: () => follower.state },
-        caughtUp: async () => follower.until((await opened.head()).number),
-        saveCheckpoint: () => saveCheckpoint(opened, options),
-      },
+      shared: sharedOf(log, follower, nodeId, options),
       accept: (delivery) => intake.accept(delivery),
       retry: (id, atUs) => intake.retry(id, atUs),
       checkWritable: () => intake.checkWritable(),
@@ -101,6 +100,22 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     await thread.close();
     throw error;
   }
+}
+
+function sharedOf(
+  log: SharedLog,
+  follower: Follower,
+  id: string,
+  options: NodeStoreOptions,
+): Shared {
+  const { dataDir, features } = options;
+  return {
+    ...{ log, id, state: () => follower.state },
+    syncFiles: createFileSync(dataDir, log.files, features),
+    shareCredentials: (pairs, signal) => shareCredentials(dataDir, log, pairs, signal),
+    caughtUp: async () => follower.until((await log.head()).number),
+    saveCheckpoint: () => saveCheckpoint(log, options),
+  };
 }
 
 /** Begins with the first entry that the log contains, and with the checkpoint when earlier ones were removed. */

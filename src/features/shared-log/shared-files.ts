@@ -9,19 +9,22 @@ import {
   readCredentialsFile,
   writeCredentialsFile,
 } from '../../core/config/endpoint-credentials.ts';
+import type { Feature } from '../../core/feature.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
 import { type Job, startJob } from '../../core/host/job.ts';
-import type { AcquireLock } from '../../core/host/lock.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { acmeKeptFiles, challengePath } from '../certificate/acme-state.ts';
+import type { FileSync } from '../../store/store.ts';
 import { nodeSilentMs, type SharedFiles, type SharedLog } from './terms.ts';
 
-/** Files that are copied; others in the database are ignored. */
-const sharedNames = [credentialsFileName, ...acmeKeptFiles, challengePath];
+/** A deleted file that is kept is restored. */
+type SharedFile = NonNullable<Feature['sharedFiles']>[number];
 
-/** Copies changed files between the data directory and the database, in both directions. */
-export type FileSync = () => Promise<void>;
+/** Returns the files that are copied; others in the database are ignored. */
+const sharedFilesOf = (features: readonly Feature[]): SharedFile[] => [
+  { name: credentialsFileName, keeps: true },
+  ...features.flatMap(({ sharedFiles = [] }) => sharedFiles),
+];
 
 /** State of a file when it was last copied; null without a file. */
 interface Copied {
@@ -33,11 +36,16 @@ interface Copied {
  * Creates the copying of the credentials and of everything that a certificate needs. If a file has changed on both
  * sides, the database wins. Calls run one after the other.
  */
-export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
+export function createFileSync(
+  dataDir: string,
+  files: SharedFiles,
+  features: readonly Feature[],
+): FileSync {
+  const shared = sharedFilesOf(features);
   const known = new Map<string, Copied>();
   const copy = async () => {
     const versions = await files.versions();
-    for (const name of sharedNames) {
+    for (const { name, keeps } of shared) {
       const path = join(dataDir, name);
       const own = readOwnerOnly(path);
       const version = versions.get(name);
@@ -47,7 +55,7 @@ export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
         if (text === null) rmSync(path, { force: true });
         else if (text !== own) await writeOwnerOnly(path, text);
         known.set(name, { version, text });
-      } else if (own === null && last?.text != null && name !== challengePath) {
+      } else if (own === null && last?.text != null && keeps) {
         // Deleted by mistake on this machine.
         await writeOwnerOnly(path, last.text);
       } else if (own !== (last?.text ?? null)) {
@@ -71,39 +79,6 @@ export function startFileSync(
 ): Job {
   const failed = 'failed to copy files of the shared log; retrying';
   return startJob({ every: { firstMs: 0, intervalMs }, run: sync, failed }, { pause, random, log });
-}
-
-/** Longer than two rounds of the other receivers. */
-const othersMs = 2_500;
-
-/**
- * Parts of a certificate renewal. With a shared log, one receiver orders, and all answer its challenges; `sync` is null
- * without one.
- */
-export function sharedRenewal(
-  acquireLock: AcquireLock,
-  sync: FileSync | null,
-  signal: AbortSignal,
-): { acquireLock: AcquireLock; published: () => Promise<void> } {
-  if (sync === null) return { acquireLock, published: async () => undefined };
-  return {
-    acquireLock: async (name, options) => {
-      const release = await acquireLock(name, options);
-      try {
-        // Another receiver may have just ordered.
-        await sync();
-      } catch (error) {
-        release();
-        throw error;
-      }
-      // The lease expires if the process ends first.
-      return () => void sync().then(release, release);
-    },
-    published: async () => {
-      await sync();
-      await pause(othersMs, signal);
-    },
-  };
 }
 
 /** Digest by which nodes report the credentials that they accept. */

@@ -9,6 +9,7 @@ import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { situationAt } from '../../core/terms/check.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
+import type { StoreReader } from '../../store/store.ts';
 import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
 import { loadEachSink, readDeliveryState } from './definitions.ts';
 import { noFileNote, receiverNote, unknownSinkSubscriptions } from './names.ts';
@@ -76,7 +77,7 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
 /** Notes about what keeps the sinks of the file from getting notifications. */
 async function notesOf(
   io: Io,
-  reader: Parameters<typeof unknownSinkSubscriptions>[1],
+  reader: Parameters<typeof unknownSinkSubscriptions>[1] & Pick<StoreReader, 'nodeId'>,
 ): Promise<string[]> {
   const { definitions } = await loadEachSink(io).catch((error: unknown) => {
     if (error instanceof AppError) return { definitions: [] };
@@ -85,6 +86,6 @@ async function notesOf(
   const unknown = await unknownSinkSubscriptions(definitions, reader, io);
   return [
     ...unknown.map(({ message, hint }) => `${message} ${hint}`),
-    await receiverNote(loadConfig(io, ['data'])),
+    await receiverNote({ ...loadConfig(io, ['data']), isShared: (await reader.nodeId()) !== null }),
   ].filter((note) => note !== null);
 }

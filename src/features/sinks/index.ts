@@ -18,6 +18,7 @@ declare module '../../store/tables.ts' {
 export const sinks = defineFeature({
   name: 'sinks',
   needs: ['coverage'],
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'sinks',

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { hasSettings } from '../../core/cli/folder-note.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { unknownName } from '../../core/cli/known-names.ts';
-import type { DataConfig } from '../../core/config/config.ts';
 import {
   type ConfigPlace,
   loadSubscriptionsFile,
@@ -99,9 +98,12 @@ export async function unknownSinkSubscriptions(
  */
 export async function receiverNote({
   dataDir,
-  sharedLog,
-}: Pick<DataConfig, 'dataDir' | 'sharedLog'>): Promise<string | null> {
-  if (sharedLog !== null) return null;
+  isShared,
+}: {
+  dataDir: string;
+  isShared: boolean;
+}): Promise<string | null> {
+  if (isShared) return null;
   // Never creates the lock file: created by another user, it would block the receiver.
   if (existsSync(join(dataDir, 'sinks.lock'))) {
     try {

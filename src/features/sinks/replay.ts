@@ -86,7 +86,8 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     } else if (id !== null) {
       io.stderr.write(`Queued replay ${id}. Progress: \`earshot sinks list\`.\n`);
     }
-    const note = id === null ? null : await receiverNote(config);
+    const note =
+      id === null ? null : await receiverNote({ ...config, isShared: store.shared !== null });
     if (note !== null) io.stderr.write(`${note}\n`);
   });
 }

@@ -187,27 +187,25 @@ export const sinkConfigCheck = checkOf<SinkConfig>('sink', (config, { nowUs, ale
 });
 
 /** A sink, or the configuration of all, as the watchdog checks it. */
-export type WatchedSink = SinkConfig | SinkState;
+export type WatchedSink = SinkConfig | { sink: SinkState; config: SinkConfig };
 
-/** While nothing can be delivered to any sink, only that problem counts. */
 export function watchedSinks(
   sinks: readonly SinkState[],
   config: SinkConfig,
 ): (readonly [subject: string, WatchedSink])[] {
-  return [['', config], ...sinks.map((one) => [one.name, one] as const)];
+  return [['', config], ...sinks.map((sink) => [sink.name, { sink, config }] as const)];
 }
 
-export function watchedSinkChecks({ fault }: SinkConfig): Check<WatchedSink>[] {
-  return [
-    checkOf<WatchedSink>('sink', (one, moment) => {
-      if (!('name' in one)) return sinkConfigCheck.check(one, moment);
-      return fault === null ? delivery.check(one, moment) : 'unchecked';
-    }),
-    checkOf<WatchedSink>('sink-refused', (one, moment) =>
-      'name' in one ? deadLetters.check(one, moment) : null,
-    ),
-  ];
-}
+/** While nothing can be delivered to any sink, only that problem counts. */
+export const watchedSinkChecks: readonly Check<WatchedSink>[] = [
+  checkOf('sink', (one, moment) => {
+    if (!('sink' in one)) return sinkConfigCheck.check(one, moment);
+    return one.config.fault === null ? delivery.check(one.sink, moment) : 'unchecked';
+  }),
+  checkOf('sink-refused', (one, moment) =>
+    'sink' in one ? deadLetters.check(one.sink, moment) : null,
+  ),
+];
 
 export function evaluateSink(sink: SinkState, situation: Situation): Evaluation {
   const { name, waiting, position, behind } = sink;

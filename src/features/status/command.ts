@@ -7,25 +7,19 @@ import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import {
-  type DataConfig,
-  loadConfig,
-  loadServed,
-  type ServeConfig,
-} from '../../core/config/config.ts';
-import { type ConfigProblem, problemsOf, refuseProblems } from '../../core/config/load.ts';
+import { checkServed, loadConfig, type StartConfig } from '../../core/config/config.ts';
+import { refuseProblems } from '../../core/config/load.ts';
+import { readConfigFile } from '../../core/config/subscriptions-file.ts';
 import { localUrl } from '../../core/http/network-address.ts';
-import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { createGather } from '../../core/status/read-status.ts';
+import { headline, isOk, type Status, toStatusJson, worstFirst } from '../../core/status/status.ts';
+import {
+  loadStatusParts,
+  type ReceiverStatus,
+  type StatusSources,
+} from '../../core/status/status-part.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
-import { requireDatabase } from '../../store/engine/database.ts';
-import { openConfiguredLog } from '../../store/open-configured.ts';
-import type { StoreReader } from '../../store/store.ts';
-import { watchProbes } from '../alerts/watch-probes.ts';
-import { comparisonOff } from '../coverage/settings.ts';
-import { readDeliveryState } from '../sinks/definitions.ts';
-import { summaryModeOf } from '../summary/rules.ts';
-import type { SharedReceivers } from './probes.ts';
-import { gatherStatus, type StatusSources } from './read-status.ts';
 import {
   findRunning,
   isSameListener,
@@ -33,15 +27,9 @@ import {
   probeReceiver,
   type RunningNote,
   runningText,
-} from './running-receiver.ts';
-import {
-  headline,
-  isOk,
-  type ReceiverStatus,
-  type Status,
-  toStatusJson,
-  worstFirst,
-} from './status.ts';
+} from '../../receiver/running-receiver.ts';
+import { requireDatabase } from '../../store/engine/database.ts';
+import type { StoreReader } from '../../store/store.ts';
 
 export const statusCommand = defineCommand('status', {
   description: 'Show the state of all parts on one screen, with advice for each problem.',
@@ -91,96 +79,50 @@ async function showStatus(
   await withParts(io, ['reader'], async ({ reader: store }) => {
     const usable = refuseUnusable(store);
     // Read while the query thread starts.
-    const settings = readSettings(io, await needsEndpoint(io));
+    const [settings, parts] = await Promise.all([readSettings(io), loadStatusParts(io.features)]);
     await usable;
-    const { problems } = settings;
-    const sources = await sourcesOf(io, { ...place, ...settings, store, version });
-    const status = await gatherStatus(sources);
-    if (json) await printJson(io.stdout, toStatusJson(status));
+    const status = await createGather(parts, sourcesOf(io, settings, { store, version }))();
+    if (json) await printJson(io.stdout, toStatusJson(parts, status));
     else {
       await printReport(io, statusReport(status));
-      await writeOut(io.stdout, pageLine(status, settings.serve));
+      await writeOut(io.stdout, pageLine(status, settings.config));
     }
-    refuseProblems(problems);
+    refuseProblems(settings.problems);
     if (check && !isOk(status)) throw new AppError('differences', headline(status));
   });
 }
 
 /** Returns the address of the web page of a running receiver; nothing without one. */
-function pageLine({ receiver }: Status, serve: ServeConfig | undefined): string {
-  const { host = '', port = 0 } = serve?.console?.listen ?? {};
+function pageLine({ receiver }: Status, { console }: Settings['config']): string {
+  const { host = '', port = 0 } = console?.listen ?? {};
   if (receiver === null || port === 0) return '';
   return `\nWeb page: ${localUrl({ host, port })}/\n`;
 }
 
-/** Reads all settings. Invalid sections are undefined, with the reasons in `problems`. */
-function readSettings(io: Io, hasEndpoint: boolean) {
-  const problems: ConfigProblem[] = [];
-  const attempt = <Loaded>(load: () => Loaded) => {
-    try {
-      return load();
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      problems.push(...problemsOf(error));
-      return undefined;
-    }
+/** Returns the valid settings, and the problems of the others. Without an endpoint, some are not needed. */
+async function readSettings(io: Io) {
+  const { config, problems } = checkServed(io, await needsEndpoint(io));
+  const setting: StatusSources['setting'] = (name) => {
+    const value = config[name];
+    // An optional setting is present, and undefined.
+    if (value === undefined && !(name in config)) throw new AppError('configuration', unreadable);
+    return value as StartConfig[typeof name];
   };
-  const serve = attempt(() => loadServed(io, 'serve', { hasEndpoint }));
-  const summary = attempt(() => loadConfig(io, ['summary']))?.summary;
-  const backup = attempt(() => loadConfig(io, ['backup']))?.backup;
-  const comparison = attempt(() => loadConfig(io, ['reconcile', 'index']));
-  return { serve, summary, backup, comparison, problems };
+  return { config, problems, setting };
 }
 
-type Settings = ReturnType<typeof readSettings> & DataConfig;
+type Settings = Awaited<ReturnType<typeof readSettings>>;
 
-async function sourcesOf(
+function sourcesOf(
   io: Io,
-  settings: Settings & { store: StoreReader; version: string },
-): Promise<StatusSources> {
-  const { serve, summary, backup, comparison, store, version, ...place } = settings;
-  const { dataDir } = place;
-  const deliveryState = await readDeliveryState(io);
-  // Without the certificate's settings, only the disk can be checked.
-  const tls = serve?.tls ?? { kind: 'off' };
-  // No write probe: status changes nothing, and the receiver reports if it can write.
-  const probes = {
-    ...watchProbes({ ...place, tls }, { checkWritable: async () => undefined }),
-    receivers: () => sharedReceivers(place, store, io),
-  };
-  const unset = async () => Promise.reject(new AppError('configuration', unreadable));
+  { config, setting }: Settings,
+  { store, version }: { store: StoreReader; version: string },
+): StatusSources {
   return {
-    ...{ store, dataDir, nowUs: io.nowUs },
-    index: serve?.index ?? true,
-    hasEndpoint: serve?.listen !== null,
-    behindProxy: serve?.listen !== null && serve?.tls.kind === 'off',
-    probes: serve === undefined ? { ...probes, certificate: unset } : probes,
-    receiver: serve === undefined ? unset : () => receiverOf(serve, store, io),
-    backgroundJobs: () => ({
-      version,
-      deliveryState: () => deliveryState,
-      summaryMode: () => (summary === undefined ? unset() : summaryModeOf(summary, io)),
-      backupEveryHours: (backup?.folder ?? null) === null ? null : (backup?.everyHours ?? null),
-      comparisonOff: comparison === undefined ? unreadable : comparisonOff(comparison),
-    }),
-    log: createLogger(io, serve?.logLevel ?? 'info'),
+    ...{ store, setting, version, io, running: null, rejected: () => rejectedConfig(io) },
+    receiver: () => receiverOf(setting, store, io),
+    log: createLogger(io, config.logLevel ?? 'info'),
   };
-}
-
-/** Reads the reports of all receivers of the shared log; null for a log of its own. */
-async function sharedReceivers(
-  { sharedLog }: Pick<DataConfig, 'sharedLog'>,
-  store: Pick<StoreReader, 'nodeId'>,
-  io: Io,
-): Promise<SharedReceivers | null> {
-  const ownId = sharedLog === null ? null : await store.nodeId();
-  if (ownId === null) return null;
-  const log = await openConfiguredLog({ sharedLog }, io, ownId);
-  try {
-    return { ownId, nodes: await log.nodes() };
-  } finally {
-    await log.close();
-  }
 }
 
 const unreadable = 'The settings have problems, listed below.';
@@ -192,14 +134,25 @@ async function refuseUnusable(store: Pick<StoreReader, 'lastPosition'>): Promise
   });
 }
 
+/** Returns why `earshot.config.ts` cannot be read; null if it can. */
+async function rejectedConfig(io: Io): Promise<string | null> {
+  try {
+    await readConfigFile(io);
+    return null;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [errorText(error), ...error.details].join(' ');
+  }
+}
+
 /** State of the receiver; null without one. Rejects with `unavailable` if the running receiver has other settings. */
 async function receiverOf(
-  serve: ServeConfig,
+  setting: StatusSources['setting'],
   { completeness }: Pick<StoreReader, 'completeness'>,
   { signal, nowUs }: Pick<Io, 'signal' | 'nowUs'>,
 ): Promise<ReceiverStatus | null> {
-  const { dataDir, listen } = serve;
-  const address = probedAddress(serve);
+  const [dataDir, listen] = [setting('dataDir'), setting('listen')];
+  const address = probedAddress(setting);
   // Without any listener, only the lock shows that a receiver runs.
   const { state, reason } = address === null ? unlistening : await probeReceiver(address, signal);
   // A receiver that answers keeps its lock, so waiting would be useless.
@@ -221,15 +174,13 @@ async function receiverOf(
 const unlistening = { state: 'absent', reason: '' } as const;
 
 /** Returns the private listener of a receiver that only reads queues; null without one. */
-function probedAddress({
-  listen,
-  tls,
-  credentials,
-  console,
-}: Pick<ServeConfig, 'listen' | 'tls' | 'credentials' | 'console'>): ProbedAddress | null {
+function probedAddress(setting: StatusSources['setting']): ProbedAddress | null {
+  const listen = setting('listen');
   if (listen !== null) {
-    return { listen, secure: tls.kind !== 'off', credentials: credentials.pairs.at(-1) ?? null };
+    const credentials = setting('credentials').pairs.at(-1) ?? null;
+    return { listen, secure: setting('secure'), credentials };
   }
+  const console = setting('console');
   return console === null ? null : { listen: console.listen, secure: false, credentials: null };
 }
 

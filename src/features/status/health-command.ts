@@ -5,7 +5,7 @@ import { defineCommand } from '../../core/cli/command.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { type ProbedAddress, probeReceiver } from './running-receiver.ts';
+import { type ProbedAddress, probeReceiver } from '../../receiver/running-receiver.ts';
 
 /** Returns the private listener of a receiver that only reads queues. */
 async function addressOf(io: Io): Promise<ProbedAddress> {

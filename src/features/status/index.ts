@@ -1,13 +1,5 @@
 /** The feature `status`. */
 import { defineFeature } from '../../core/feature.ts';
-import type { Status } from './status.ts';
-
-declare module '../../core/api/listener-slot.ts' {
-  interface ConsoleParts {
-    status: () => Promise<Status>;
-  }
-}
-
 export const status = defineFeature({
   name: 'status',
   needs: ['subscriptions', 'coverage', 'products'],

@@ -25,6 +25,13 @@ import {
 } from '../../core/page/page-route.ts';
 import { listOfSpan, type PageState, productLink } from '../../core/page/page-state.ts';
 import { renderBlocks, renderEvaluation } from '../../core/page/render-report.ts';
+import {
+  headline,
+  type Status,
+  statusSchema,
+  toStatusJson,
+  worstFirst,
+} from '../../core/status/status.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
@@ -38,7 +45,6 @@ import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { dayStrip } from '../coverage/coverage-hours.ts';
 import { nameLink } from '../products/page/product-columns.ts';
 import { smallMap } from '../products/page/small-map.ts';
-import { headline, type Status, statusSchema, toStatusJson, worstFirst } from './status.ts';
 
 const productsShown = 10;
 const alertsShown = 5;
@@ -256,7 +262,7 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
 }
 
 /** `/api/status`. */
-function statusRoute(status: () => Promise<Status>): ApiRoute {
+function statusRoute({ status, statusParts }: ConsoleParts): ApiRoute {
   return apiRoute({
     path: '/api/status',
     operationId: 'showStatus',
@@ -264,13 +270,13 @@ function statusRoute(status: () => Promise<Status>): ApiRoute {
     description:
       'Status of each part of the receiver, with the next step for a part with a problem.',
     query: z.strictObject({}),
-    answer: jsonSchemaOf(statusSchema),
-    respond: async () => ({ body: toStatusJson(await status()) }),
+    answer: jsonSchemaOf(statusSchema(statusParts)),
+    respond: async () => ({ body: toStatusJson(statusParts, await status()) }),
   });
 }
 
 export const pages = [overviewPage];
 
-export const routes = ({ status }: ConsoleParts): ServedRoute[] => [
-  { route: statusRoute(status), line: 'none' },
+export const routes = (parts: ConsoleParts): ServedRoute[] => [
+  { route: statusRoute(parts), line: 'none' },
 ];

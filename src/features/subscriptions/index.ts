@@ -4,6 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const subscriptions = defineFeature({
   name: 'subscriptions',
   needs: ['coverage', 'products'],
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'register',

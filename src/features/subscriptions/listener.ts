@@ -8,10 +8,10 @@ import { choice, stateForm } from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
 import type { PageRoute } from '../../core/page/page-route.ts';
 import { renderReport } from '../../core/page/render-report.ts';
+import type { Status } from '../../core/status/status.ts';
 import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
 import { dayUs } from '../../core/terms/time-units.ts';
-import type { Status } from '../status/status.ts';
 import { historyTable, otherPathsReport, subscriptionSection } from './report.ts';
 import { otherPathSchema, readOtherPaths, subscriptionSchema } from './state.ts';
 

@@ -18,6 +18,7 @@ declare module '../../store/tables.ts' {
 export const summary = defineFeature({
   name: 'summary',
   needs: ['products'],
+  status: () => import('./status.ts'),
   commands: [
     {
       name: 'summarize',

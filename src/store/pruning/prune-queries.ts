@@ -76,9 +76,9 @@ function cursors(database: Database): PruneBlocker[] {
   )
     .all()
     .map((row) => {
-      const { name, advance, of } = describeReader(row.key);
+      const { name, advance, of, lagMaxUs } = describeReader(row.key);
       const advice = `To advance the reader: ${advance}. To remove the reader: \`earshot prune --remove-reader ${row.key}\`.`;
-      return { ...row, kind: 'cursor', name, advice, of };
+      return { ...row, kind: 'cursor', name, advice, of, lagMaxUs };
     });
 }
 
@@ -87,7 +87,12 @@ function describeReader(key: string) {
     const found = describe?.(key) ?? null;
     if (found !== null) return { ...found, of };
   }
-  return { name: `reader ${key}`, advance: `\`earshot tail --reader ${key}\``, of: null };
+  return {
+    name: `reader ${key}`,
+    advance: `\`earshot tail --reader ${key}\``,
+    of: null,
+    lagMaxUs: undefined,
+  };
 }
 
 /** Returns the phases of pruning, in their order. */

@@ -49,6 +49,8 @@ export interface PruneBlocker {
   of: string | null;
   /** Time since which it has been at this position; null when not known. */
   sinceUs: number | null;
+  /** Tolerated lag of a reader, in the status; absent for one that is evaluated elsewhere. */
+  lagMaxUs?: number | undefined;
 }
 
 /** Disk space used by the log. */
@@ -104,7 +106,9 @@ export interface PruningReader {
 }
 
 /** Describes a reader of the log by its key; null for a key of another feature. */
-export type DescribeReader = (key: string) => { name: string; advance: string } | null;
+export type DescribeReader = (
+  key: string,
+) => { name: string; advance: string; lagMaxUs?: number } | null;
 
 /** Rows of a feature that pruning removes after their notifications, in parts: their table may have no index on it. */
 export interface PrunedRows {

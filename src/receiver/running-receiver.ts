@@ -2,15 +2,15 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Io } from '../../core/cli/io.ts';
-import type { Config, ServeConfig } from '../../core/config/config.ts';
-import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
-import { hostInUrl, type ListenAddress, loopbackOf } from '../../core/http/network-address.ts';
-import { AppError, errorCodeOf, isAppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
-import { clauseOf, faultOf } from '../../core/terms/faults.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
+import type { Io } from '../core/cli/io.ts';
+import type { Config, ServeConfig } from '../core/config/config.ts';
+import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
+import { hostInUrl, type ListenAddress, loopbackOf } from '../core/http/network-address.ts';
+import { AppError, errorCodeOf, isAppError } from '../core/terms/app-error.ts';
+import { shortDateUs } from '../core/terms/dates.ts';
+import { clauseOf, faultOf } from '../core/terms/faults.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 
 const noteSchema = z.object({
   pid: z.int().positive(),

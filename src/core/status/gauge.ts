@@ -1,6 +1,6 @@
 /** Form of the metrics that are derived from the status, and of all other metrics. */
-import type { Evaluation, Level } from '../../core/terms/evaluation.ts';
-import type { Status } from '../status/status.ts';
+import type { Evaluation, Level } from '../terms/evaluation.ts';
+import type { Status } from './status.ts';
 
 export interface MetricRow {
   name: string;
@@ -76,6 +76,11 @@ export function level(
 
 export function toSeconds(us: number | null | undefined): number | null {
   return typeof us === 'number' ? us / 1_000_000 : null;
+}
+
+/** Returns the seconds since a time; 0 without one. */
+export function secondsSince(sinceUs: number | null, atUs: number): number {
+  return sinceUs === null ? 0 : Math.max(0, atUs - sinceUs) / 1_000_000;
 }
 
 /** Label of the metrics of registered subscriptions. */

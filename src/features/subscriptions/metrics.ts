@@ -1,7 +1,5 @@
 /** Metrics of subscriptions, and of the queues of pull subscriptions. */
 import { queueOutlook } from '../../admin/pull-queue.ts';
-import type { Status } from '../status/status.ts';
-import type { EvaluatedSubscription } from '../subscriptions/state.ts';
 import {
   flag,
   gaugesIn,
@@ -13,7 +11,9 @@ import {
   seconds,
   toSeconds,
   type Value,
-} from './status-gauge.ts';
+} from '../../core/status/gauge.ts';
+import type { Status } from '../../core/status/status.ts';
+import type { EvaluatedSubscription } from './state.ts';
 
 type Queue = NonNullable<EvaluatedSubscription['queue']>;
 

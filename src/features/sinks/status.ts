@@ -1,0 +1,145 @@
+/** Sinks in the status, with their alerts. */
+
+import { z } from 'zod';
+import {
+  flag,
+  gaugesIn,
+  level,
+  type Sample,
+  seconds,
+  secondsSince,
+} from '../../core/status/gauge.ts';
+import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status-part.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { evaluate, worstOf } from '../../core/terms/check.ts';
+import { type Evaluation, isProblem, ok } from '../../core/terms/evaluation.ts';
+import { countText, listed } from '../../core/terms/formats.ts';
+import { readDeliveryState } from './definitions.ts';
+import {
+  type EvaluatedSink,
+  evaluateSink,
+  readSinks,
+  type SinkState,
+  sinkChecks,
+  sinkConfigCheck,
+  sinkSchema,
+  type WatchedSink,
+  watchedSinkChecks,
+  watchedSinks,
+} from './report.ts';
+import type { DeliveryState } from './terms.ts';
+
+declare module '../../core/status/status-part.ts' {
+  interface StatusFacts {
+    sinks: readonly SinkState[];
+  }
+  interface EvaluatedFacts {
+    sinks: readonly EvaluatedSink[];
+  }
+}
+
+/** Asks the job of a running receiver, or reads the file. */
+async function deliveryStateOf(sources: StatusSources): Promise<DeliveryState> {
+  const { running, io } = sources;
+  if (running === null) return readDeliveryState(io);
+  const state = running.job('sinks')?.state as (() => DeliveryState) | undefined;
+  return { ...(state?.() ?? { names: [], fault: null }), rejected: await sources.rejected() };
+}
+
+async function readStates({ store }: StatusSources, delivery: DeliveryState): Promise<SinkState[]> {
+  return readSinks({ sinks: store.sinks, notifications: store }, delivery);
+}
+
+async function sinkFacts(sources: StatusSources): Promise<SinkState[]> {
+  const delivery = await deliveryStateOf(sources);
+  const sinks = await readStates(sources, delivery);
+  const { fault, rejected = null } = delivery;
+  // A rejected file is reported by its own finding.
+  if (sinks.length > 0 || fault === null || rejected !== null) return sinks;
+  throw new AppError('configuration', fault);
+}
+
+const sink = { sink: 'name of the sink' };
+
+const part = defineStatusPart({
+  name: 'sinks',
+  unknown: { sinks: [] },
+  fields: { sinks: z.array(sinkSchema) },
+  open: (sources) => ({
+    read: async () => ({ sinks: await sinkFacts(sources) }),
+    watch: (): Watch<WatchedSink>[] => [
+      {
+        checks: watchedSinkChecks,
+        read: async () => {
+          const delivery = await deliveryStateOf(sources);
+          return watchedSinks(await readStates(sources, delivery), delivery);
+        },
+      },
+    ],
+  }),
+  evaluateEach: ({ sinks }, situation) => ({
+    sinks: sinks.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) })),
+  }),
+  evaluate: ({ sinks, rejectedConfig }, situation): Evaluation => {
+    const config = { fault: null, rejected: rejectedConfig };
+    const own = evaluate([sinkConfigCheck], config, { situation, fine: ok('') });
+    const problem = worstOf([...sinks.map((one) => one.evaluation), own].filter(isProblem));
+    if (problem !== undefined) return problem;
+    if (sinks.length === 0) return ok('none configured');
+    const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);
+    const queue = waiting === 0 ? 'queue empty' : `${countText(waiting)} queued`;
+    return ok(`${listed(sinks.map(({ name }) => name))}: ${queue}`);
+  },
+  alertKinds: sinkChecks.map(({ kind }) => kind),
+  metrics: [
+    {
+      title: 'Sinks',
+      rows: [
+        level(
+          'earshot_sink_level',
+          'Level of a sink, as `earshot sinks` shows it.',
+          ({ sinks }) => sinks.map(({ name, evaluation }) => [{ sink: name }, evaluation]),
+          sink,
+        ),
+        gaugesIn('items')(
+          'earshot_sink_items',
+          'Number of notifications in the queue of a sink (waiting), and of dead letters (dead).',
+          ({ sinks }) =>
+            sinks.flatMap(({ name, waiting, dead }): Sample[] => [
+              [{ sink: name, state: 'waiting' }, waiting],
+              [{ sink: name, state: 'dead' }, dead],
+            ]),
+          { ...sink, state: 'waiting, dead' },
+        ),
+        seconds(
+          'earshot_sink_oldest_waiting_seconds',
+          'Age of the oldest notification in the queue of a sink, without replays; 0 with an empty queue.',
+          ({ sinks, atUs }) =>
+            sinks.map(({ name, oldestLiveWaitingAtUs }) => [
+              { sink: name },
+              secondsSince(oldestLiveWaitingAtUs, atUs),
+            ]),
+          sink,
+        ),
+        seconds(
+          'earshot_sink_failing_seconds',
+          'Time since which a sink accepts nothing; 0 if the last delivery succeeded.',
+          ({ sinks, atUs }) =>
+            sinks.map(({ name, failingSinceUs }) => [
+              { sink: name },
+              secondsSince(failingSinceUs, atUs),
+            ]),
+          sink,
+        ),
+        flag(
+          'earshot_sink_faulty',
+          '1 while no delivery to a sink is possible, because of a fault in the settings of the sink or in the sink.',
+          ({ sinks }) => sinks.map(({ name, fault }) => [{ sink: name }, fault !== null]),
+          sink,
+        ),
+      ],
+    },
+  ],
+});
+
+export const parts = [part];

@@ -1,0 +1,224 @@
+/** Subscriptions and their coverage in the status, with their alerts. */
+
+import { z } from 'zod';
+import { queueOutlook } from '../../admin/pull-queue.ts';
+import { gaugesIn, registeredNames, type Sample } from '../../core/status/gauge.ts';
+import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status-part.ts';
+import { evaluate, type Situation, worstOf } from '../../core/terms/check.ts';
+import { type Evaluation, evaluation, isProblem, ok } from '../../core/terms/evaluation.ts';
+import { agoText, counted, countText, lengthText, listed } from '../../core/terms/formats.ts';
+import { weekUs } from '../../core/terms/time-units.ts';
+import {
+  type CoverageSummary,
+  comparisonFields,
+  coverageSummaryFields,
+  isDue,
+  notComparedText,
+  readSubscriptionCoverage,
+  sumCoverage,
+  toComparison,
+  toSummary,
+} from '../coverage/coverage.ts';
+import { comparisonOffBy } from '../coverage/settings.ts';
+import { coverageChecks, subscriptionChecks } from './checks.ts';
+import { queueMetrics, subscriptionMetrics } from './metrics.ts';
+import { createPushMemory } from './pushes.ts';
+import {
+  type EvaluatedSubscription,
+  readSubscriptions,
+  type SubscriptionState,
+  subscriptionSchema,
+} from './state.ts';
+
+declare module '../../core/status/status-part.ts' {
+  interface StatusFacts {
+    subscriptions: readonly SubscriptionState[];
+    /** Coverage of the last seven days. */
+    coverage: readonly CoverageSummary[];
+    /** Why hours are not compared automatically; null when they are. */
+    comparisonOff: string | null;
+  }
+  interface EvaluatedFacts {
+    subscriptions: readonly (SubscriptionState & Pick<EvaluatedSubscription, 'evaluation'>)[];
+  }
+}
+
+/** Returns a function that reads the subscriptions, by name. */
+function createRead(sources: StatusSources): (nowUs: number) => Promise<SubscriptionState[]> {
+  const { administration, completeness } = sources.store;
+  const memory = createPushMemory();
+  return async (nowUs) => {
+    const maintenance = sources.running?.job('maintenance') !== undefined;
+    const reconcile = comparisonOffBy(sources) === null;
+    const from = { administration, completeness, maintenance, reconcile };
+    return readSubscriptions(from, memory, nowUs);
+  };
+}
+
+/** Formats for example: `queue of alps: 1,240 entries, the oldest 3.5 h old`. */
+function queueText({ name, queue }: SubscriptionState, nowUs: number): string | null {
+  if (queue === null) return null;
+  const { length, oldestAgeUs } = queueOutlook(queue, nowUs);
+  if (length === null) return `queue of ${name}: not read yet`;
+  if (length === 0) return `queue of ${name}: empty`;
+  const age = oldestAgeUs ? `, the oldest ${lengthText(oldestAgeUs)} old` : '';
+  return `queue of ${name}: ${counted(length, 'entry', 'entries')}${age}`;
+}
+
+const stateTexts: Record<SubscriptionState['state'], string> = {
+  running: 'running',
+  paused: 'paused on purpose',
+  unfinished: 'being changed',
+  absent: 'not in the catalogue',
+};
+
+function evaluateSubscription(one: SubscriptionState, situation: Situation): Evaluation {
+  const { name: subject, state, lastDeliveryAtUs } = one;
+  const last =
+    lastDeliveryAtUs === null
+      ? 'no notification yet'
+      : `last notification ${agoText(situation.nowUs - lastDeliveryAtUs)}`;
+  const fine = ok(state === 'running' ? `running, ${last}` : stateTexts[state]);
+  return evaluate(subscriptionChecks, one, { subject, situation, fine });
+}
+
+const subscriptionsPart = defineStatusPart({
+  name: 'subscriptions',
+  unknown: { subscriptions: [] },
+  fields: { subscriptions: z.array(subscriptionSchema) },
+  open: (sources) => {
+    const read = createRead(sources);
+    return {
+      read: async (nowUs) => ({ subscriptions: await read(nowUs) }),
+      watch: (nowUs): Watch<SubscriptionState>[] => [
+        {
+          checks: [...subscriptionChecks, ...coverageChecks],
+          read: async () => (await read(nowUs)).map((one) => [one.name, one]),
+        },
+      ],
+    };
+  },
+  evaluateEach: ({ subscriptions }, situation) => ({
+    subscriptions: subscriptions.map((one) => ({
+      ...one,
+      evaluation: evaluateSubscription(one, situation),
+    })),
+  }),
+  evaluate: ({ subscriptions, log, atUs }): Evaluation => {
+    if (subscriptions.length === 0) {
+      return log?.lastReceivedAtUs === null
+        ? evaluation(
+            'warning',
+            'No subscription is registered, so no notifications will arrive.',
+            'Add a subscription to earshot.config.ts and run `earshot register`.',
+          )
+        : ok('none registered here');
+    }
+    const problem = worstOf(subscriptions.map((one) => one.evaluation).filter(isProblem));
+    if (problem !== undefined) return problem;
+    const texts = subscriptions.map((one) => `${one.name} (${one.evaluation.text})`);
+    const queues = subscriptions.flatMap((one) => queueText(one, atUs) ?? []);
+    return ok([listed(texts), ...queues].join('; '));
+  },
+  alertKinds: [...subscriptionChecks, ...coverageChecks].map(({ kind }) => kind),
+  metrics: [
+    { title: 'Subscriptions', rows: subscriptionMetrics },
+    { title: 'Queues of pull subscriptions', rows: queueMetrics },
+  ],
+});
+
+/** Reads the coverage of seven days, as `earshot coverage` prints it. */
+export async function readCoverage(
+  { completeness }: Pick<StatusSources['store'], 'completeness'>,
+  nowUs: number,
+): Promise<CoverageSummary[]> {
+  const window = { sinceUs: nowUs - weekUs, untilUs: nowUs, nowUs };
+  const coverage = await readSubscriptionCoverage(completeness, window);
+  return coverage.map(({ hours: _, ...summary }) => summary);
+}
+
+/** Describes what the counts leave out. */
+function uncomparedText(coverage: readonly CoverageSummary[], off: string | null): string[] {
+  const names = coverage.flatMap((one) => (one.state === 'not-compared' ? [one.subscription] : []));
+  return [
+    ...(names.length === 0 ? [] : [`not compared yet: ${listed(names)}`]),
+    ...(off === null ? [] : [`automatic comparison is off: ${off.replace(/\.$/, '')}`]),
+  ];
+}
+
+const coveragePart = defineStatusPart({
+  name: 'coverage',
+  unknown: { coverage: [], comparisonOff: null },
+  fields: {
+    coverage: z.array(z.object(coverageSummaryFields)).describe('Coverage of the last seven days.'),
+    comparison: comparisonFields,
+  },
+  toFields: ({ coverage, comparisonOff: off }) => ({
+    coverage: coverage.map((one) => toSummary(one, off)),
+    comparison: toComparison(off),
+  }),
+  open: (sources) => ({
+    read: async (nowUs) => ({
+      comparisonOff: comparisonOffBy(sources),
+      coverage: await readCoverage(sources.store, nowUs),
+    }),
+  }),
+  evaluate: ({ coverage, atUs, subscriptions, receiver, ...status }, situation): Evaluation => {
+    const problem = worstOf(
+      subscriptions
+        .map((one) => evaluate(coverageChecks, one, { subject: one.name, situation, fine: ok('') }))
+        .filter(isProblem),
+    );
+    if (problem !== undefined) return problem;
+    const sum = sumCoverage(coverage);
+    if (sum === null) return ok('no subscription registered, so nothing is expected');
+    const off = receiver === null ? 'The receiver is not running.' : status.comparisonOff;
+    if (sum.state === 'not-compared') {
+      const when = { comparisonOff: off, nowUs: atUs };
+      const next = isDue(sum, when) ? 'Run `earshot reconcile` to compare now.' : null;
+      return evaluation('ok', notComparedText(sum, when), next);
+    }
+    const { expected, missing, recovered, late } = sum;
+    // Hours of several subscriptions have no sum.
+    const unknownHours = Math.max(...coverage.map((one) => one.unknownHours));
+    const counts = [
+      missing === 0 ? 'none missing' : `${countText(missing)} missing`,
+      ...(recovered === 0 ? [] : [`${countText(recovered)} recovered`]),
+      ...(late === 0 ? [] : [`${countText(late)} late`]),
+    ];
+    const open = counted(unknownHours, 'hour');
+    const hours = unknownHours === 0 ? 'all due hours compared' : `${open} not compared`;
+    const found = `${counted(expected, 'event')} expected: ${counts.join(', ')}`;
+    const left = uncomparedText(coverage, receiver === null ? null : status.comparisonOff);
+    return ok([`7 days, ${hours}; ${found}`, ...left].join('; '));
+  },
+  metrics: [
+    {
+      title: 'Completeness',
+      rows: [
+        gaugesIn('events')(
+          'earshot_coverage_events',
+          'Events in the catalogue in the last seven days, without events before the start of the subscription. expected: all events. missing: not in the log. recovered: not pushed, but fetched. late: pushed more than half an hour after the event. Absent before the first comparison.',
+          ({ coverage }) =>
+            coverage
+              .filter(({ state }) => state !== 'not-compared')
+              .flatMap(({ subscription, expected, missing, recovered, late }) =>
+                Object.entries({ expected, missing, recovered, late }).map(
+                  ([kind, count]): Sample => [{ subscription, kind }, count],
+                ),
+              ),
+          { subscription: registeredNames, kind: 'expected, missing, recovered, late' },
+        ),
+        gaugesIn('hours')(
+          'earshot_coverage_unknown_hours',
+          'Number of hours in the last seven days that ended more than half an hour ago, but are not compared with the catalogue.',
+          ({ coverage }) =>
+            coverage.map(({ subscription, unknownHours }) => [{ subscription }, unknownHours]),
+          { subscription: registeredNames },
+        ),
+      ],
+    },
+  ],
+});
+
+export const parts = [subscriptionsPart, coveragePart];

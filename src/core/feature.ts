@@ -7,12 +7,14 @@ import type { Command } from 'commander';
 import type { JobSlot } from '../receiver/job-slot.ts';
 import type { StartService } from '../receiver/service.ts';
 import type { SharedStore } from '../store/open-configured.ts';
+import type { PruneSteps } from '../store/pruning/terms.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
 import type { Io } from './cli/io.ts';
 import type { SettingsSlot } from './config/load.ts';
 import type { ConfigPlace } from './config/subscriptions-file.ts';
+import type { DoctorSlot } from './doctor/steps.ts';
 import type { StatusPart } from './status/status-part.ts';
 
 /** Groups of the command overview, in its order. */
@@ -57,6 +59,10 @@ export interface Feature {
   checkConfigFile?: (place: ConfigPlace) => Promise<unknown>;
   /** Parts of the status, with their alerts and metrics. */
   status?: () => Promise<{ parts: readonly StatusPart[] }>;
+  /** Work around a pruning by command. */
+  pruneSteps?: () => Promise<PruneSteps>;
+  /** Steps of `earshot doctor`. */
+  doctor?: () => Promise<DoctorSlot>;
   /** Routes and pages of the private listener, loaded when it is opened. */
   listener?: () => Promise<ListenerSlot>;
 }

@@ -10,15 +10,12 @@ import { openStore, openStoreReader } from './store.ts';
 export interface StoreCheckOptions {
   dataDir: string;
   nowUs: () => number;
-  /** True if a shared log has the notifications, so that only its database is written. */
-  isNode?: boolean;
 }
 
 /** Creates the checks. They do not create a missing directory or database. */
 export function createStoreChecks({
   dataDir,
   nowUs,
-  isNode,
 }: StoreCheckOptions): Record<'directory' | 'database', Check> {
   const directory = 'data directory';
   return {
@@ -45,8 +42,9 @@ export function createStoreChecks({
       try {
         // Reads first: opening the file for writing would create missing tables.
         const reader = openStoreReader(dataDir, []);
-        await reader.lastPosition().finally(() => reader.close());
-        if (isNode) return [finding(check, 'ok', 'The database can be opened.')];
+        const nodeId = await reader.nodeId().finally(() => reader.close());
+        // A shared log has the notifications, so that only its database is written.
+        if (nodeId !== null) return [finding(check, 'ok', 'The database can be opened.')];
         const store = await openStore({ dataDir, tables: [], nowUs, mustExist: true });
         await store.checkWritable().finally(() => store.close());
         return [finding(check, 'ok', 'The database can be opened and written.')];

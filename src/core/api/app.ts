@@ -20,13 +20,8 @@ import { type ApiRoute, openApiDocument } from './api-route.ts';
 
 import { type IsReadable, shareWith } from './cross-origin.ts';
 import { type Answers, createAnswers, exceedsLimit, jsonAnswer } from './errors.ts';
-import type {
-  ConsoleParts,
-  ListenerSlot,
-  PathRow,
-  Protocol,
-  ServedRoute,
-} from './listener-slot.ts';
+import type { ConsoleParts, PathRow, Protocol, ServedRoute } from './listener-slot.ts';
+
 import {
   createLane,
   createQueryLine,
@@ -38,8 +33,6 @@ import {
 } from './query-line.ts';
 
 export interface ConsoleOptions extends GuardOptions, Omit<ConsoleParts, 'passwordNeeded'> {
-  /** Contributions of the features, in the order of the navigation. */
-  slots: readonly ListenerSlot[];
   readiness: Readiness;
   log: Logger;
   /** Address at which users reach the listener, without a slash at the end; by default, that of each request. */

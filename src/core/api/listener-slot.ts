@@ -1,9 +1,11 @@
 /** Contribution of a feature to the private listener: rows of the JSON API, pages, and other protocols. */
 import type { Hono } from 'hono';
 import type { Feature } from '../feature.ts';
-import type { PageRoute } from '../page/page-route.ts';
+import type { Html } from '../page/markup.ts';
+import type { PageRequest, PageRoute } from '../page/page-route.ts';
 import type { Status } from '../status/status.ts';
 import type { StatusPart, StatusSources } from '../status/status-part.ts';
+import type { NotificationRow } from '../terms/ports.ts';
 import type { ApiRoute } from './api-route.ts';
 import type { Environment, QueryLine } from './query-line.ts';
 
@@ -20,6 +22,15 @@ export interface ConsoleParts {
   status: () => Promise<Status>;
   statusParts: readonly StatusPart[];
   setting: StatusSources['setting'];
+  /** Contributions of all features. */
+  slots: readonly ListenerSlot[];
+}
+
+/** A product on its page. */
+export interface ShownProduct {
+  productId: string;
+  /** Notifications about it, the newest first. */
+  notifications: readonly NotificationRow[];
 }
 
 /** A route of the JSON API. */
@@ -79,6 +90,12 @@ export interface ListenerSlot {
   routes?(parts: ConsoleParts): readonly ServedRoute[];
   pages?: readonly PageRoute[];
   protocols?: readonly Protocol[];
+  /** Panels on the page of a product. */
+  productPanels?: readonly ((
+    parts: ConsoleParts,
+    request: PageRequest,
+    product: ShownProduct,
+  ) => Promise<Html>)[];
   /** Returns the position of the live feed after which a page is refreshed. */
   livePosition?(parts: ConsoleParts): Promise<string>;
 }

@@ -6,6 +6,9 @@ import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import type { Io } from './io.ts';
 import { painter } from './output.ts';
 
+/** Name of the file in the data directory with the answers of an unfinished run. */
+export const setupFileName = 'setup.json';
+
 /** Returns true if the working folder has settings of its own, or data. */
 export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
   return (
@@ -25,7 +28,6 @@ async function folderNote(io: Io): Promise<string | null> {
     return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot demo`.';
   }
   const { dataDir = '' } = checkConfig(io, ['dataDir']).config;
-  const { setupFileName } = await import('../../features/setup/answers.ts');
   const isUnfinished = existsSync(join(dataDir, setupFileName));
   return isUnfinished ? 'Setup is not finished. To continue: `earshot setup`.' : null;
 }

@@ -10,6 +10,11 @@ export type Alert = Omit<z.infer<typeof alertSchema>, 'channels'>;
 /** A problem of a thing, with its evaluation. */
 export type AlertFinding = Omit<Alert, 'id' | 'raisedAtUs' | 'resolvedAtUs'>;
 
+/** Formats for example: `sink-refused: bus`. */
+export function alertTitle({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): string {
+  return subject === '' ? kind : `${kind}: ${subject}`;
+}
+
 /** A problem of a thing. */
 export interface Problem extends Omit<AlertFinding, 'kind' | 'subject'> {
   /** Time for which the problem must exist before an alert is raised. */

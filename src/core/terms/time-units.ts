@@ -8,3 +8,8 @@ export const weekUs = 7 * dayUs;
 
 export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
+
+/** Returns the start of the hour of a time. */
+export function hourOf(us: number): number {
+  return Math.floor(us / hourUs) * hourUs;
+}

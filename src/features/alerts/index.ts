@@ -18,6 +18,7 @@ export const alerts = defineFeature({
   name: 'alerts',
   needs: ['coverage'],
   status: () => import('./status.ts'),
+  doctor: () => import('./doctor.ts'),
   commands: [
     {
       name: 'alerts',

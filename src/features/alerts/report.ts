@@ -1,13 +1,9 @@
 /** Reports of alerts: an alert shows the evaluation of its thing, and since when. */
 
+import { alertTitle } from '../../core/terms/check.ts';
 import * as report from '../../core/terms/report.ts';
 import { weekUs } from '../../core/terms/time-units.ts';
 import { type AlertDelivery, channelVariables, type ListedAlert } from './terms.ts';
-
-/** `sink-refused: bus` */
-export function alertTitle({ kind, subject }: Pick<ListedAlert, 'kind' | 'subject'>): string {
-  return subject === '' ? kind : `${kind}: ${subject}`;
-}
 
 type Unsent = AlertDelivery & { isGivenUp: boolean };
 

@@ -11,7 +11,7 @@ import { isAppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
-import { dayUs, hourUs } from '../../core/terms/time-units.ts';
+import { dayUs, hourOf, hourUs } from '../../core/terms/time-units.ts';
 import {
   delayFields,
   delaysInSeconds,
@@ -157,11 +157,6 @@ export function reportCoverage(options: {
 }
 
 const dayOf = (us: number) => Math.floor(us / dayUs);
-
-/** Returns the start of the hour of a time. */
-export function hourOf(us: number): number {
-  return Math.floor(us / hourUs) * hourUs;
-}
 
 /** Returns when an hour is first compared, after the time in which records and pushes may be delayed. */
 function dueAtUs(at: number): number {

@@ -1,8 +1,7 @@
 /** Selects the hours to compare automatically, from earlier comparisons and from the receiver's downtimes. */
 import type { Gap, Registration } from '../../admin/account.ts';
-import { hourUs, minuteUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs, minuteUs } from '../../core/terms/time-units.ts';
 import type { Definition, HourCoverage, Uptime } from './completeness.ts';
-import { hourOf } from './coverage.ts';
 import {
   cutTasks,
   isInForce,

@@ -1,7 +1,7 @@
 /** Compares the log with the catalogue hour by hour, and records missing events. */
 
 import type { ListedEvent, ListingPage, ProductListing } from '../../admin/listing.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../core/terms/time-units.ts';
 import {
   type CompareContext,
   type ComparedEvent,
@@ -11,7 +11,7 @@ import {
   isRecordable,
 } from './compare-page.ts';
 import type { HourCoverage } from './completeness.ts';
-import { hourOf, sumCounts } from './coverage.ts';
+import { sumCounts } from './coverage.ts';
 import {
   type EventOutcome,
   type FoundMissing,

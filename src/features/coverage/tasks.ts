@@ -3,9 +3,8 @@
 import type { Registration } from '../../admin/account.ts';
 import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../core/terms/time-units.ts';
 import type { Definition } from './completeness.ts';
-import { hourOf } from './coverage.ts';
 
 /** Time from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface TimeWindow {

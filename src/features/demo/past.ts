@@ -8,12 +8,11 @@ import { notificationDelayUs } from '../../core/terms/catalogue-events.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { Delivery } from '../../core/terms/ports.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../core/terms/time-units.ts';
 import { openConfiguredStore } from '../../store/open-configured.ts';
 import type { Store } from '../../store/store.ts';
 import { isExpected } from '../coverage/compare-page.ts';
 import { type HourCoverage, settlingUs } from '../coverage/completeness.ts';
-import { hourOf } from '../coverage/coverage.ts';
 import { openListing } from '../coverage/open-listing.ts';
 import { reconcileSections } from '../coverage/settings.ts';
 

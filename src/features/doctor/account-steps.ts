@@ -12,16 +12,14 @@ import {
   createSubscriptionClient,
 } from '../../admin/subscription-client.ts';
 import type { Io } from '../../core/cli/io.ts';
+import { type DoctorSettings, needsOf, type Step } from '../../core/doctor/steps.ts';
 import { type Finding, finding } from '../../core/terms/finding.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { sinkFilterFindings, unknownSubscriptions } from '../sinks/definitions.ts';
 import { checkSubscriptionFilter } from '../subscriptions/filter-text.ts';
-import { ruleFilterFindings } from '../summary/rules.ts';
-import { type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
 
 /** Timeout including retries; short, because a person waits for it. */
 const catalogueTimeoutMs = 30_000;
@@ -80,15 +78,14 @@ function openClient(config: AccountConfig, account: Account, io: Io) {
 /** Reads what earshot has stored about the account; empty without a database. */
 async function readLocalState(dataDir: string, { features }: Pick<Io, 'features'>) {
   if (!existsSync(join(dataDir, databaseFileName))) {
-    return { registrations: [], deliveryMarks: [], everRegistered: [] };
+    return { registrations: [], deliveryMarks: [] };
   }
   const store = openStoreReader(dataDir, tablesOf(features));
   try {
-    const { administration, completeness } = store;
+    const { administration } = store;
     const registrations = await administration.registrations();
     const deliveryMarks = await administration.deliveryMarks();
-    const everRegistered = (await completeness.definitions()).map((one) => one.subscription);
-    return { registrations, deliveryMarks, everRegistered };
+    return { registrations, deliveryMarks };
   } finally {
     await store.close();
   }
@@ -96,34 +93,18 @@ async function readLocalState(dataDir: string, { features }: Pick<Io, 'features'
 
 const filters = 'filters';
 
-/** Checks the filters of subscriptions, summary rules and sinks. Their errors have failed as part of the configuration. */
+/** Checks the filters of subscriptions. */
 export function filterSteps(settings: DoctorSettings, io: Pick<Io, 'features'>): Step[] {
-  const { dataDir, inFile = null, summaryRules = new Map(), sinks } = settings;
+  const { dataDir } = settings;
+  const inFile = settings.inFile ?? null;
   const run = async () => {
-    const { registrations, everRegistered } = await readLocalState(dataDir, io);
-    const known = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];
-    const definitions = sinks?.definitions ?? [];
-    const ofEarshot = [...ruleFilterFindings(summaryRules), ...sinkFilterFindings(definitions)];
-    const findings = [
-      ...(inFile ?? registrations).flatMap((one) =>
-        filterFindings(one, registrations, inFile !== null),
-      ),
-      ...ofEarshot.map(({ where, finding: { message, hint = '' } }) =>
-        finding(filters, 'warning', `${where}: ${message}`, `${hint} ${fixInFile}`.trim()),
-      ),
-      // Warnings only: the subscription may be registered later.
-      ...unknownSubscriptions(definitions, known).map(({ message, hint }) =>
-        finding(
-          filters,
-          'warning',
-          message,
-          `${hint} Until then, the sink gets none of its pushes.`,
-        ),
-      ),
-    ];
-    const hasFilters = (inFile ?? registrations).length > 0;
-    if (findings.length > 0 || !hasFilters) return findings;
-    return [finding(filters, 'ok', 'The filters use only documented syntax.')];
+    const { registrations } = await readLocalState(dataDir, io);
+    const subscriptions = inFile ?? registrations;
+    const findings = subscriptions.flatMap((one) =>
+      filterFindings(one, registrations, inFile !== null),
+    );
+    if (findings.length > 0 || subscriptions.length === 0) return findings;
+    return [finding(filters, 'ok', 'The filters of the subscriptions use only documented syntax.')];
   };
   return [{ name: filters, needs: [...needsOf(settings.inFile), 'data directory'], run }];
 }

@@ -9,7 +9,8 @@ import { AppError } from '../../core/terms/app-error.ts';
 import type { Level } from '../../core/terms/evaluation.ts';
 import type { Finding } from '../../core/terms/finding.ts';
 import { printable } from '../../core/terms/text.ts';
-import { readDoctorSettings, runSteps } from './steps.ts';
+import { runSteps } from './run-steps.ts';
+import { createSettingsReader, readDoctorSettings } from './settings.ts';
 
 export const doctorCommand = defineCommand('doctor', {
   description:
@@ -68,16 +69,16 @@ export async function runDoctor(
   // Loaded on demand: the checks import most modules, and `--help` does not need them.
   const account = await import('./account-steps.ts');
   const endpoint = await import('./endpoint-steps.ts');
-  const delivery = await import('./delivery-steps.ts');
-  const { sharedLogSteps } = await import('../shared-log/doctor-step.ts');
-  const settings = await readDoctorSettings(io, hasEndpoint);
+  const reader = createSettingsReader();
+  const settings = await readDoctorSettings(io, reader, hasEndpoint);
+  const slots = await Promise.all(io.features.flatMap(({ doctor }) => doctor?.() ?? []));
+  const added = await Promise.all(slots.map((slot) => slot.stepsOf(settings, io, reader)));
   const all = [
     ...endpoint.machineSteps(settings, io),
     ...account.filterSteps(settings, io),
     ...endpoint.endpointSteps(settings, io),
     ...account.accountSteps(settings, io),
-    ...sharedLogSteps(settings, io),
-    ...delivery.deliverySteps(settings, io),
+    ...added.flat(),
   ];
   const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const seen: Finding[] = [];

@@ -1,5 +1,5 @@
 /** Steps of the doctor on this machine and at the endpoint, from the configuration to the receiver's answer. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { checkClock } from '../../admin/account-checks.ts';
 import {
   checkAddresses,
@@ -12,31 +12,30 @@ import { sessionFileName } from '../../admin/session.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { credentialsFileName } from '../../core/config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../core/config/secret-file-checks.ts';
+import type { Step } from '../../core/doctor/steps.ts';
 import { isLoopbackHost } from '../../core/http/network-address.ts';
 import { probeProof } from '../../core/http/probe-proof.ts';
 import { situationAt } from '../../core/terms/check.ts';
-import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { finding } from '../../core/terms/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { diskSpace } from '../../store/engine/disk-limit.ts';
 import { evaluateDisk } from '../../store/status.ts';
 import { createStoreChecks, nearestExisting } from '../../store/store-checks.ts';
-import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../certificate/acme-state.ts';
-import { checkCertificateFiles } from '../certificate/certificate.ts';
-import { checkConfiguration, type DoctorSettings, needsOf, type Step } from './steps.ts';
+import { checkConfiguration, type OwnSettings } from './settings.ts';
 
-export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
+export function machineSteps(settings: OwnSettings, io: Io): Step[] {
   const { dataDir, catalogueUrl, tokenUrl, serve } = settings;
   const { nowUs, fetch, env, workingDir, settings: all } = io;
   const within = (names: readonly string[]) => names.map((name) => join(dataDir, name));
+  const shared = io.features.flatMap(({ sharedFiles = [] }) => sharedFiles);
   const secretFiles = within([
-    ...[credentialsFileName, sessionFileName, acmeFolderName],
-    ...acmeKeptFiles,
+    ...[credentialsFileName, sessionFileName],
+    ...new Set(shared.flatMap(({ name }) => [dirname(name), name])),
   ]);
   const databaseFiles = within(['', '-wal', '-shm'].map((end) => `${databaseFileName}${end}`));
   const files = { env, settings: all, workingDir, secretFiles, databaseFiles };
-  const isNode = serve?.sharedLog != null;
-  const store = createStoreChecks({ dataDir, isNode, nowUs });
+  const store = createStoreChecks({ dataDir, nowUs });
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
   const urls = services.map((url) => new URL(url).origin);
   return [
@@ -57,7 +56,7 @@ export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   ];
 }
 
-export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
+export function endpointSteps(settings: OwnSettings, io: Io): Step[] {
   if (!settings.hasEndpoint) {
     const text = 'Not needed, because all subscriptions are pull.';
     return [
@@ -85,31 +84,11 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
       },
     },
     {
-      name: 'certificate',
-      needs: needsOf(serve),
-      run: async () => [checkCertificate(settings, nowUs())],
-    },
-    {
       name: 'endpoint',
       needs: ['public URL', 'public address'],
       run: () => checkEndpoint({ endpoint, publicly, withExtra, isLocal, pairs, nowUs }),
     },
   ];
-}
-
-/** Checks the configured kind of certificate. */
-function checkCertificate({ serve, publicUrl, dataDir }: DoctorSettings, nowUs: number): Finding {
-  const check = 'certificate';
-  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
-  try {
-    if (serve?.tls.kind === 'acme') return checkRenewal(dataDir, serve.tls);
-    if (serve?.tls.kind === 'files') return checkCertificateFiles(serve.tls, { host, nowUs });
-    return finding(check, 'ok', 'EARSHOT_TLS=off: the proxy provides the certificate.');
-  } catch (error) {
-    const nextStep =
-      'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
-    return failedFinding(check, error, nextStep);
-  }
 }
 
 function isOfThisMachine(text: string | undefined): boolean {

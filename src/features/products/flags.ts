@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { lengthOfTimeUs } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
+import { readFilter } from '../../core/cli/read-filter.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
@@ -13,7 +14,6 @@ import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
 import { readGeoJsonFile } from '../../filter/geojson-file.ts';
 import { printFilter } from '../../filter/print.ts';
 import { attributeEquals, platformCondition } from '../../filter/product-conditions.ts';
-import { readFilter } from '../subscriptions/filter-text.ts';
 
 /** Flags without times. A subscription filter can also be built from them. */
 export interface ConditionFlags {

@@ -48,6 +48,7 @@ export const products = defineFeature({
       load: async () => (await import('./index-command.ts')).indexCommand,
     },
   ],
+  pruneSteps: async () => (await import('./prune-steps.ts')).pruneSteps,
   service: async (context) => (await import('./service.ts')).serveProducts(context),
   listener: () => import('./listener.ts'),
   tables: [

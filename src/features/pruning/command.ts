@@ -21,8 +21,6 @@ import type {
   Retention,
 } from '../../store/pruning/terms.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
-import { pruneIndex } from '../products/index-file/index-maintenance.ts';
-import { removeLeftovers } from '../products/index-file/leftovers.ts';
 
 export const pruneCommand = defineCommand('prune', {
   description: 'Delete old notifications permanently and free disk space.',
@@ -110,7 +108,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     });
   }
   requireDatabase(config.dataDir);
-  await removeLeftovers(config.dataDir);
+  for (const { before } of await stepsOf(io)) await before(config.dataDir);
   await withParts(io, ['store'], async ({ store }) => {
     const found = await printPrunable(io, store, request, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);
@@ -119,6 +117,10 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     else io.stderr.write(prunedText(removed, await store.pruning.logSize()));
   });
 }
+
+/** Work of features before and after. */
+const stepsOf = ({ features }: Pick<Io, 'features'>) =>
+  Promise.all(features.flatMap(({ pruneSteps }) => pruneSteps?.() ?? []));
 
 /** Retention of the flags; without any, of EARSHOT_KEEP. */
 function keepOf(
@@ -149,10 +151,11 @@ async function printPrunable(
 
 /** Rejects with `cancelled` on interruption, and with `conflict` while another program prunes. */
 async function remove(
-  { stderr, signal }: Io,
+  io: Io,
   deps: { config: DataConfig; store: Store; request: PruneRequest; found: Prunable },
 ): Promise<Removed> {
   const { config, store, request, found } = deps;
+  const { stderr, signal } = io;
   const { pruning } = store;
   const release = await store.acquireLock('prune', { waitMs: 0 });
   const progress = createProgressLine(stderr);
@@ -169,9 +172,9 @@ async function remove(
     };
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
-    const onPruned = (events: number) =>
-      progress.show(`Product index: deleted the entries of ${counted(events, 'notification')}`);
-    if (!signal.aborted) await pruneIndex({ ...config, signal, onPruned });
+    const { dataDir, diskReserveBytes } = config;
+    const place = { dataDir, diskReserveBytes, signal, onProgress: progress.show };
+    for (const { after } of await stepsOf(io)) if (!signal.aborted) await after(place);
     if (signal.aborted) {
       throw new AppError(
         'cancelled',

@@ -1,5 +1,7 @@
 /** The answers of `earshot setup`: read, asked, stored at once, and confirmed. */
+
 import { join, resolve } from 'node:path';
+import { setupFileName } from '../../core/cli/folder-note.ts';
 import { variables } from '../../core/config/variables.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
@@ -17,9 +19,6 @@ import {
   type SetupFlags,
   takeFlags,
 } from './questions.ts';
-
-/** Name of the file in the data directory with the answers of an unfinished run. */
-export const setupFileName = 'setup.json';
 
 export interface SetupState {
   answers: Answers;

@@ -6,8 +6,10 @@ import type { Command } from 'commander';
 import { newCredentials } from '../../admin/open-account.ts';
 import { registeredSubscriptions } from '../../admin/operations.ts';
 import { accountSections } from '../../admin/settings.ts';
+import { setupFileName } from '../../core/cli/folder-note.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
+import { readFilter } from '../../core/cli/read-filter.ts';
 import { checkConfig, loadConfig } from '../../core/config/config.ts';
 import {
   readCredentialsFile,
@@ -37,7 +39,7 @@ import { start } from '../../receiver/start-command.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { runDoctor } from '../doctor/command.ts';
 import { placeOf } from '../products/places/places.ts';
-import { entitiesOf, readFilter } from '../subscriptions/filter-text.ts';
+import { entitiesOf } from '../subscriptions/filter-text.ts';
 import { register } from '../subscriptions/register-command.ts';
 import { describedTwice, type SubscriptionFlags } from '../subscriptions/register-filter.ts';
 import {
@@ -45,7 +47,6 @@ import {
   envChangeOf,
   openAnswers,
   type SetupState,
-  setupFileName,
   storeAnswers,
 } from './answers.ts';
 import { type EnvChange, envTexts, ioWith, shownSettings, writeEnvFile } from './env-file.ts';

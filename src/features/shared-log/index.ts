@@ -21,6 +21,7 @@ declare module '../../store/store.ts' {
 export const sharedLog = defineFeature({
   name: 'shared-log',
   status: () => import('./status.ts'),
+  doctor: () => import('./doctor.ts'),
   commands: [
     {
       name: 'log',

@@ -1,5 +1,11 @@
 /** Sinks of `earshot.config.ts`, with the secrets and certificates of their files. */
+
 import { join } from 'node:path';
+import {
+  filterErrors,
+  filterFindings,
+  type PlacedFinding,
+} from '../../core/config/filter-findings.ts';
 import {
   type ConfigPlace,
   faultsOf,
@@ -9,8 +15,7 @@ import {
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
 import { nearestName } from '../../core/terms/text.ts';
-import { checkFilter } from '../../filter/check.ts';
-import { type FilterFinding, showFinding } from '../../filter/finding.ts';
+
 import type { SinkDefinition } from './registry.ts';
 import { readTarget, type SinkInput } from './sink-settings.ts';
 import type { DeliveryState } from './terms.ts';
@@ -80,30 +85,6 @@ export async function requireSinks(place: ConfigPlace): Promise<void> {
 export function faultySinks(folder: string, faulty: LoadedSinks['faulty']): AppError {
   const details = faulty.flatMap(({ problems }) => problems);
   return new AppError('configuration', faultsOf(join(folder, subscriptionsFileName)), { details });
-}
-
-/** A finding about a filter that earshot evaluates. */
-export interface PlacedFinding {
-  /** Path in the file, such as `sinks.archive.filter`. */
-  where: string;
-  filter: string;
-  finding: FilterFinding;
-}
-
-export function filterFindings(places: readonly [where: string, filter: string][]) {
-  return places.flatMap(([where, filter]): PlacedFinding[] =>
-    checkFilter(filter, 'Products')
-      // Slow only at the catalogue.
-      .findings.filter(({ code }) => code !== 'name-without-collection')
-      .map((finding) => ({ where, filter, finding })),
-  );
-}
-
-/** Returns the errors, one line each. */
-export function filterErrors(findings: readonly PlacedFinding[]): string[] {
-  return findings
-    .filter(({ finding }) => finding.severity === 'error')
-    .map(({ where, filter, finding }) => `${where}: ${showFinding(filter, finding)}`);
 }
 
 /** Returns findings about the filters of sinks; loaded sinks only have warnings. */

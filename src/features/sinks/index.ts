@@ -19,6 +19,7 @@ export const sinks = defineFeature({
   name: 'sinks',
   needs: ['coverage'],
   status: () => import('./status.ts'),
+  doctor: () => import('./doctor.ts'),
   commands: [
     {
       name: 'sinks',

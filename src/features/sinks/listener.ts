@@ -3,6 +3,7 @@ import type { PageRoute } from '../../core/page/page-route.ts';
 import { renderReport } from '../../core/page/render-report.ts';
 import { situationAt } from '../../core/terms/check.ts';
 import * as report from '../../core/terms/report.ts';
+import { deliveryPanel } from './product-panel.ts';
 import { evaluateSinkConfig, readItems, sinkSection, sinkTable } from './report.ts';
 
 /** Dead letters, and failed deliveries, shown of each sink. */
@@ -40,3 +41,5 @@ export const sinksPage: PageRoute = {
 };
 
 export const pages = [sinksPage];
+
+export const productPanels = [deliveryPanel];

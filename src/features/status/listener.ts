@@ -33,6 +33,7 @@ import {
   worstFirst,
 } from '../../core/status/status.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
+import { alertTitle } from '../../core/terms/check.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
@@ -40,7 +41,6 @@ import * as report from '../../core/terms/report.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 import { productCells, productNameText } from '../../filter/product-cells.ts';
 import type { FoundProduct } from '../../filter/products.ts';
-import { alertTitle } from '../alerts/report.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { dayStrip } from '../coverage/coverage-hours.ts';
 import { nameLink } from '../products/page/product-columns.ts';

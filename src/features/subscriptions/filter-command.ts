@@ -6,6 +6,7 @@ import { defineCommand, defineGroup } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
+import { findingText, readFilter } from '../../core/cli/read-filter.ts';
 import { checkConfig } from '../../core/config/config.ts';
 import type { Environment } from '../../core/config/load.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
@@ -16,7 +17,7 @@ import { describeFilter } from '../../filter/describe.ts';
 import { type Entity, entities } from '../../filter/filter-tree.ts';
 import { toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
-import { entitiesOf, findingText, readFilter } from './filter-text.ts';
+import { entitiesOf } from './filter-text.ts';
 
 interface FilterFlags {
   entity?: Entity;

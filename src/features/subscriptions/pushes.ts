@@ -1,8 +1,7 @@
 /** Memory of the pushes and comparisons of all subscriptions, and arithmetic of time spans. */
 
-import { dayUs, hourUs } from '../../core/terms/time-units.ts';
+import { dayUs, hourOf, hourUs } from '../../core/terms/time-units.ts';
 import type { CompletenessReader, HourArrivals, HourCoverage } from '../coverage/completeness.ts';
-import { hourOf } from '../coverage/coverage.ts';
 
 /** A time span from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface Span {

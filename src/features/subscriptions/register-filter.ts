@@ -7,6 +7,7 @@ import { readListing } from '../../admin/read-listing.ts';
 import { eventFlagText, pullFlagText } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
+import { findingText } from '../../core/cli/read-filter.ts';
 import { subscriptionsFileName } from '../../core/config/subscriptions-file.ts';
 import { createOutboundClient } from '../../core/http/outbound-client.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
@@ -31,7 +32,7 @@ import {
   conditionsOf,
   filterOption,
 } from '../products/flags.ts';
-import { checkSubscriptionFilter, findingText } from './filter-text.ts';
+import { checkSubscriptionFilter } from './filter-text.ts';
 
 /** Short, because the user waits and the registration does not depend on the count. */
 const countTimeoutMs = 20_000;

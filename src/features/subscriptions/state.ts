@@ -4,8 +4,8 @@ import type { AdministrationReader, DeliveryMark, Registration } from '../../adm
 import { lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
 import { evaluationSchema } from '../../core/terms/evaluation.ts';
 import { endpointOf, subscriptionTypes } from '../../core/terms/subscription.ts';
+import { hourOf } from '../../core/terms/time-units.ts';
 import type { CompletenessReader, HourArrivals, HourCoverage } from '../coverage/completeness.ts';
-import { hourOf } from '../coverage/coverage.ts';
 import { historyUs, type PushMemory, refreshPushMemory, type Span, without } from './pushes.ts';
 
 const count = z.int().min(0);

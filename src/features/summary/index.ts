@@ -19,6 +19,7 @@ export const summary = defineFeature({
   name: 'summary',
   needs: ['products'],
   status: () => import('./status.ts'),
+  doctor: () => import('./doctor.ts'),
   commands: [
     {
       name: 'summarize',

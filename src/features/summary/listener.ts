@@ -10,7 +10,8 @@ import {
   pageOf,
   positionParameter,
 } from '../../core/api/api-route.ts';
-import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
+import type { ConsoleParts, ServedRoute, ShownProduct } from '../../core/api/listener-slot.ts';
+import { shellText } from '../../core/page/browser/texts.ts';
 import { periodChoice, stateForm } from '../../core/page/layout.ts';
 import {
   age,
@@ -24,12 +25,20 @@ import {
 } from '../../core/page/markup.ts';
 import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { productLink } from '../../core/page/page-state.ts';
-import { beforeId, commandList, olderLink, partState } from '../../core/page/render-report.ts';
+import {
+  beforeId,
+  commandList,
+  olderLink,
+  partState,
+  renderReport,
+} from '../../core/page/render-report.ts';
 import { countText } from '../../core/terms/formats.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import { summaryKinds, summaryStates } from '../../core/terms/kinds.ts';
 import { summarySchema, toSummaryJson } from '../../core/terms/read-models.ts';
+import * as report from '../../core/terms/report.ts';
 import { collect } from '../../core/terms/streams.ts';
+import { id } from '../../filter/builder.ts';
 import { type SummaryReader, type SummaryRow, subjectName } from './terms.ts';
 
 const rowsMax = 50;
@@ -112,15 +121,31 @@ ${summaryBody(row)}
 <p class="note">${when}${subscription ? ` · ${subscription}` : ''} · id ${id}</p></li>`;
 }
 
+/** The summary, on the page of a product. */
+async function summaryPanel(
+  { summaries }: ConsoleParts,
+  { nowUs, signal }: PageRequest,
+  { productId }: ShownProduct,
+): Promise<Html> {
+  const [row] = await collect(summaries.find({ kind: 'product', productId, limit: 1 }), signal);
+  if (row !== undefined) return panel('Summary', summaryBody(row), summaryBadge(row, nowUs));
+  const next = `earshot summarize --each --filter ${shellText(String(id.eq(productId)))}`;
+  const blocks = [
+    report.empty('No summary of this product was requested.'),
+    report.commands(['Write one', next]),
+  ];
+  return renderReport({ title: 'Summary', blocks }, nowUs);
+}
+
 /** Returns the text with its facts, and the reason why it waits or is not from the model. */
-export function summaryBody({ text, reason }: SummaryRow): Html {
+function summaryBody({ text, reason }: SummaryRow): Html {
   const facts = Object.entries(text?.facts ?? {});
   return html`${text === null ? '' : html`<p class="summary-text">${text.text}</p>`}
 ${facts.length === 0 ? '' : html`<details><summary>Facts</summary><dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></details>`}
 ${reason === null ? '' : html`<p class="note">${reason}</p>`}`;
 }
 
-export function summaryBadge({ state, text, dueAtUs }: SummaryRow, nowUs: number): Html {
+function summaryBadge({ state, text, dueAtUs }: SummaryRow, nowUs: number): Html {
   if (state === 'waiting') {
     const isDue = dueAtUs === null || dueAtUs <= nowUs;
     return isDue
@@ -171,6 +196,8 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
 }
 
 export const pages = [summariesPage];
+
+export const productPanels = [summaryPanel];
 
 export const routes = ({ summaries }: ConsoleParts): ServedRoute[] => [
   { route: summariesRoute(summaries), line: 'log' },

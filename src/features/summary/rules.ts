@@ -1,13 +1,17 @@
 /** Summary rules of `earshot.config.ts`. Not in `subscriptions-file.ts`, because they load the filter language. */
 import { join } from 'node:path';
 import {
+  filterErrors,
+  filterFindings,
+  type PlacedFinding,
+} from '../../core/config/filter-findings.ts';
+import {
   type ConfigPlace,
   faultsOf,
   readConfigFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { filterErrors, filterFindings, type PlacedFinding } from '../sinks/definitions.ts';
 import type { SummaryRule, SummaryRuleKind } from './terms.ts';
 
 /**

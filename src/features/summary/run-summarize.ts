@@ -4,6 +4,7 @@ import { withParts } from '../../core/cli/command.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
+import { readFilter } from '../../core/cli/read-filter.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
@@ -14,7 +15,6 @@ import { dayUs } from '../../core/terms/time-units.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import type { Products } from '../../filter/products.ts';
 import { withCurrentIndex } from '../products/product-index.ts';
-import { readFilter } from '../subscriptions/filter-text.ts';
 import { chatRequest, estimateTokens } from './answer.ts';
 import { hasProducts } from './digest.ts';
 import {

@@ -24,14 +24,13 @@ import { linkTo, listOfSpan, type PageState, sharedState } from '../../core/page
 import { isAppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../core/terms/time-units.ts';
 import {
   type DelayPercentiles,
   type DelayStage,
   delayStages,
   type Timeliness,
 } from '../../filter/products.ts';
-import { hourOf } from '../coverage/coverage.ts';
 import { timelinessRoute } from './route.ts';
 
 /** With more hours, the chart has no links, and the table contains the newest hours. */

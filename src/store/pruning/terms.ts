@@ -1,6 +1,7 @@
 /** Pruning: removal of old notifications from the log, to limit its size. Times are microseconds since 1970, UTC. */
 import { hourUs } from '../../core/terms/time-units.ts';
 import type { Database } from '../engine/database.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
 
 /** Extent of the pruning so far. */
 export interface PruneHorizon {
@@ -129,6 +130,16 @@ export interface PruneStep {
   removed: number;
   /** `after` of the next step of the phase; null when the phase is complete. */
   next: number | null;
+}
+
+/** Work of a feature around a pruning by command. */
+export interface PruneSteps {
+  /** Frees space without changing data: pruning needs some. */
+  before(dataDir: string): Promise<void>;
+  /** Removes data that belongs to pruned notifications. `onProgress` gets a sentence. */
+  after(
+    place: DataPlace & { signal: AbortSignal; onProgress: (text: string) => void },
+  ): Promise<void>;
 }
 
 /** Write access. All calls reject with `unavailable`. */

@@ -9,6 +9,7 @@ import { answerBytesMax } from '../../../src/core/http/bounded-fetch.ts';
 import { AppError, errorText } from '../../../src/core/terms/app-error.ts';
 import type { AlertFinding } from '../../../src/core/terms/check.ts';
 import { quoted } from '../../../src/core/terms/formats.ts';
+import { checkAlerts } from '../../../src/features/alerts/doctor.ts';
 import { alertMessage } from '../../../src/features/alerts/message.ts';
 import {
   type AlertSender,
@@ -17,7 +18,6 @@ import {
   deliverDue,
 } from '../../../src/features/alerts/notify.ts';
 import { startWatchdog } from '../../../src/features/alerts/watchdog.ts';
-import { checkAlerts } from '../../../src/features/doctor/delivery-steps.ts';
 import { type Answer, startServer } from '../../core/http/answering-server.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { openStore } from '../../helpers/store.ts';

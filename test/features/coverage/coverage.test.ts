@@ -5,10 +5,9 @@ import {
   type SubscriptionEvent,
   subscriptionEvents,
 } from '../../../src/core/terms/subscription.ts';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../../src/core/terms/time-units.ts';
 import type { Definition, HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import {
-  hourOf,
   type ReportedHour,
   reportCoverage,
   sumCounts,

@@ -2,10 +2,11 @@
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Step } from '../../../src/core/doctor/steps.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Level } from '../../../src/core/terms/evaluation.ts';
 import { type Finding, finding } from '../../../src/core/terms/finding.ts';
-import { runSteps, type Step } from '../../../src/features/doctor/steps.ts';
+import { runSteps } from '../../../src/features/doctor/run-steps.ts';
 import { otherProject } from '../../../src/sandbox/live-settings.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { openStore } from '../../helpers/store.ts';
@@ -62,8 +63,8 @@ describe('the doctor before anything is set up', () => {
       findings.filter((one) => one.level === level).map(({ check }) => check);
     expect(titles('critical')).toEqual(['configuration', 'configuration', 'public URL']);
     expect(titles('unknown')).toEqual([
-      ...['database', 'clock', 'public address', 'certificate', 'endpoint', 'login'],
-      'subscriptions',
+      ...['database', 'clock', 'public address', 'endpoint', 'login', 'subscriptions'],
+      'certificate',
     ]);
     for (const { level, nextStep } of findings) {
       if (level === 'warning' || level === 'critical') expect(nextStep).toMatch(/\w/);
@@ -135,8 +136,15 @@ describe('the doctor with a receiver and a catalogue', () => {
     const { code, findings } = await doctor();
     expect(findings.map(({ check }) => check)).toEqual([
       ...['configuration', 'data directory', 'secret files', 'free space', 'database', 'clock'],
-      ...['filters', 'public URL', 'public address', 'certificate', 'endpoint', 'endpoint login'],
-      ...['login', 'catalogue', 'subscription default', 'inference service', 'sinks', 'alerts'],
+      ...['filters', 'public URL', 'public address', 'endpoint', 'endpoint login', 'login'],
+      ...[
+        'catalogue',
+        'subscription default',
+        'certificate',
+        'sinks',
+        'inference service',
+        'alerts',
+      ],
     ]);
     const others = findings.filter(({ level }) => level !== 'ok').map(({ check }) => check);
     expect(others.filter((check) => check !== 'free space')).toEqual(['alerts']);
@@ -220,11 +228,12 @@ describe('the doctor on sinks, alerts and filters', () => {
     const { findings } = await findingsWith({}, folder);
     const warned = findings.filter(({ check }) => check === 'filters');
     expect(warned.map(({ level, text }) => `${level} ${text}`)).toEqual([
-      expect.stringMatching(/^warning subscriptions\.alps\.summary\.each\.filter/),
+      expect.stringMatching(/^ok The filters of the subscriptions/),
       expect.stringMatching(/^warning sinks\.bus\.filter: .*SENTINEL2/),
       'warning sinks.bus.subscriptions: unknown subscription alsp.',
+      expect.stringMatching(/^warning subscriptions\.alps\.summary\.each\.filter/),
     ]);
-    expect(warned[0]?.nextStep).toMatch(/SENTINEL-2.* earshot\.config\.ts/);
+    expect(warned[1]?.nextStep).toMatch(/SENTINEL-2.* earshot\.config\.ts/);
     const env = { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' };
     const terminal = { isTTY: true, columns: 90 };
     const options = { env, workingDir: folder, fetch: noNetwork, ...terminal };

@@ -336,6 +336,11 @@ async function refusalOf(search: string, entity = 'Products') {
 }
 
 describe('a recorded refusal of the catalogue', () => {
+  it('has one test for each recording', (context) => {
+    if (missing) context.skip(missing);
+    expect(recordings.length).toBeGreaterThanOrEqual(7);
+  });
+
   it.each(recordings)('is repeated as in %s', async (name) => {
     const { request, response } = JSON.parse(
       readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),

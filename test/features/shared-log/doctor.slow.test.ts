@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../../../src/core/cli/io.ts';
-import { type DoctorSettings, runSteps } from '../../../src/features/doctor/steps.ts';
-import { sharedLogSteps } from '../../../src/features/shared-log/doctor-step.ts';
+import type { DoctorSettings } from '../../../src/core/doctor/steps.ts';
+import { runSteps } from '../../../src/features/doctor/run-steps.ts';
+import { stepsOf } from '../../../src/features/shared-log/doctor.ts';
 import { createDatabase, hasPostgres, openLog, useServer } from './shared-log-context.ts';
 import { setStandby, startStandby } from './standby.ts';
 
@@ -10,7 +11,7 @@ async function findingsOf(url: string, needsStandby = false) {
   const serve = { sharedLog: { urls: [url], needsStandby, nodeName: null } };
   const nowUs = () => Date.now() * 1_000;
   const io = { newId: randomUUID, random: Math.random, nowUs } as Io;
-  const steps = sharedLogSteps({ serve } as unknown as DoctorSettings, io);
+  const steps = await stepsOf({ serve } as unknown as DoctorSettings, io, {} as never);
   const findings = [];
   for await (const { level, text } of runSteps(steps, new AbortController().signal)) {
     findings.push(`${level}: ${text}`);

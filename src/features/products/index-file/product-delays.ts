@@ -1,6 +1,7 @@
 /** Measures the delays of products and of their notifications. */
 
 import type { NotificationQuery } from '../../../core/terms/ports.ts';
+import { hourOf } from '../../../core/terms/time-units.ts';
 import {
   type DelayPercentiles,
   delayStages,
@@ -12,7 +13,6 @@ import {
 } from '../../../filter/products.ts';
 import type { Database } from '../../../store/engine/database.ts';
 import { narrowByTime } from '../../../store/log/queries.ts';
-import { hourOf } from '../../coverage/coverage.ts';
 import type { LongQuery } from './product-queries.ts';
 
 /** Rows between two pauses, about 20 ms, so that other queries can run. */

@@ -9,7 +9,7 @@ import { isoMinute, linkTo, productLink } from '../../../core/page/page-state.ts
 import { renderBlocks, renderReport } from '../../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../../core/terms/app-error.ts';
 import { shortDateUs } from '../../../core/terms/dates.ts';
-import { byteText, counted, countText, percentText, quoted } from '../../../core/terms/formats.ts';
+import { byteText, countText, percentText } from '../../../core/terms/formats.ts';
 import type { NotificationRow } from '../../../core/terms/ports.ts';
 import { toProductLinks } from '../../../core/terms/read-models.ts';
 import {
@@ -33,16 +33,10 @@ import { printFilter } from '../../../filter/print.ts';
 import { productNameText } from '../../../filter/product-cells.ts';
 import { partOf } from '../../../filter/product-record.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
-import type { SinkItem } from '../../sinks/terms.ts';
-import { summaryBadge, summaryBody } from '../../summary/listener.ts';
-import type { SummaryRow } from '../../summary/terms.ts';
 import { placeOf } from '../places/places.ts';
 import { smallMap } from './small-map.ts';
 
 const notificationsMax = 200;
-
-/** Items of sinks that are searched for the product, in each state. */
-const itemsExaminedMax = 5_000;
 
 /** Renders the page. Rejects with `not_found` if nothing was received about the product. */
 export async function productPage(parts: ConsoleParts, request: PageRequest): Promise<PageContent> {
@@ -56,10 +50,10 @@ export async function productPage(parts: ConsoleParts, request: PageRequest): Pr
       'Search for its name on the page Products; its notification may be missing or pruned.';
     throw new AppError('not_found', message, { advice });
   }
-  const [summaries, sinkBlocks] = await Promise.all([
-    Array.fromAsync(parts.summaries.find({ kind: 'product', productId, limit: 1 })),
-    deliveries(parts, request, { productId, notifications }),
-  ]);
+  const panels = parts.slots.flatMap(({ productPanels = [] }) => productPanels);
+  const added = await Promise.all(
+    panels.map((one) => one(parts, request, { productId, notifications })),
+  );
   const name = found?.row.productName ?? notifications[0]?.productName ?? productId;
   const { nowUs } = request;
   const link = found === null ? null : toProductLinks(found.row, parts.catalogueUrl).downloadUrl;
@@ -73,7 +67,7 @@ export async function productPage(parts: ConsoleParts, request: PageRequest): Pr
     controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
     body: html`<div class="product">
 <div class="aside">${show('State', found === null ? notIndexed : state(found))}</div>
-<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}${show('Deliveries to sinks', sinkBlocks)}</div></div>
+<div class="aside">${found === null ? '' : footprintPanel(found, request)}${added}</div></div>
 ${show('Notifications', received(notifications))}
 ${show('Access', access(found, productId, parts.catalogueUrl))}
 ${found === null ? '' : show('Attributes of the record', attributes(found))}`,
@@ -180,68 +174,6 @@ function received(rows: readonly NotificationRow[]): Block[] {
 function delay({ notificationDateUs, receivedAtUs, source }: NotificationRow): Value {
   if (notificationDateUs === null || source === 'reconcile') return null;
   return span(Math.max(0, receivedAtUs - notificationDateUs));
-}
-
-function summaryPanel(row: SummaryRow | undefined, productId: string, nowUs: number): Html {
-  if (row !== undefined) return panel('Summary', summaryBody(row), summaryBadge(row, nowUs));
-  const next = `earshot summarize --each --filter ${shellText(String(id.eq(productId)))}`;
-  const blocks = [
-    empty('No summary of this product was requested.'),
-    commands(['Write one', next]),
-  ];
-  return renderReport({ title: 'Summary', blocks }, nowUs);
-}
-
-/** A delivered item leaves no trace, so the state follows from the position of the sink and from its open items. */
-async function deliveries(
-  { sinks }: ConsoleParts,
-  { status }: PageRequest,
-  { productId, notifications }: { productId: string; notifications: readonly NotificationRow[] },
-): Promise<Block[]> {
-  const counts = await sinks.counts();
-  if (counts.length === 0) {
-    const next =
-      'A sink passes notifications on to another program; it is defined in earshot.config.ts.';
-    return [empty('There is no sink.', next)];
-  }
-  const [dead = [], waiting = []] = await Promise.all(
-    (['dead', 'waiting'] as const).map(async (itemState) => {
-      const items = await Array.fromAsync(
-        sinks.items({ state: itemState, limit: itemsExaminedMax }),
-      );
-      return items.filter((item) => item.productId === productId);
-    }),
-  );
-  const last = Math.max(0, ...notifications.map(({ position }) => position));
-  const lines = counts.map(({ sink }): [sink: string, state: Value, detail: string] => {
-    const failed = dead.find((one) => one.sink === sink);
-    if (failed) return [sink, { level: 'critical', text: 'dead letter' }, attemptsText(failed)];
-    const open = waiting.find((one) => one.sink === sink);
-    if (open) return [sink, { level: 'unknown', text: 'pending' }, attemptsText(open)];
-    const reader = status.readers.find(({ of, name }) => of === 'sink' && name === `sink ${sink}`);
-    if (reader !== undefined && reader.position < last) {
-      const detail = 'The sink has not reached the notification.';
-      return [sink, { level: 'unknown', text: 'not read yet' }, detail];
-    }
-    const detail = 'Delivered, or not selected by the rules of the sink.';
-    return [sink, { level: 'ok', text: 'no open delivery' }, detail];
-  });
-  return [
-    table(
-      'Deliveries to sinks',
-      [
-        { title: 'sink', value: ([sink]) => link(sink, '/sinks') },
-        { title: 'state', value: ([, of]) => of },
-        { title: 'detail', value: ([, , detail]) => detail, grows: true },
-      ],
-      lines,
-    ),
-  ];
-}
-
-function attemptsText({ attempts, error }: SinkItem): string {
-  const tried = counted(attempts, 'attempt');
-  return error === null ? tried : `${tried}: ${quoted(error)}`;
 }
 
 type Row = readonly (string | null)[];

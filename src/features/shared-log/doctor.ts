@@ -2,10 +2,10 @@
 
 import type { Io } from '../../core/cli/io.ts';
 import type { ServeConfig } from '../../core/config/config.ts';
+import { type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
 import { evaluate, situationAt } from '../../core/terms/check.ts';
 import { isProblem, ok } from '../../core/terms/evaluation.ts';
 import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
-import { type DoctorSettings, needsOf, type Step } from '../doctor/steps.ts';
 import { openConfiguredLog } from './open.ts';
 import { databaseCheck, receiverCheck } from './status.ts';
 import type { DatabaseState } from './terms.ts';
@@ -16,10 +16,10 @@ const check = 'shared log';
 const connectionsMin = 10;
 
 /** Returns no step without a shared log. */
-export function sharedLogSteps({ serve }: DoctorSettings, io: Io): Step[] {
+export const stepsOf: DoctorSlot['stepsOf'] = async ({ serve }, io) => {
   if (serve?.sharedLog == null) return [];
   return [{ name: check, needs: needsOf(serve), run: () => checkSharedLog(serve, io) }];
-}
+};
 
 async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
   try {

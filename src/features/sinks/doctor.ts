@@ -1,0 +1,56 @@
+/** The doctor's checks of sinks: their settings, filters and targets. Findings of a sink are named `sink <name>`. */
+
+import type { Io } from '../../core/cli/io.ts';
+import { type DoctorSlot, fixInFile, needsOf, settingFinding } from '../../core/doctor/steps.ts';
+import { createFindProgram } from '../../core/host/find-program.ts';
+import { type Finding, finding } from '../../core/terms/finding.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
+import { type LoadedSinks, loadEachSink, sinkFilterFindings } from './definitions.ts';
+import { unknownSinkSubscriptions } from './names.ts';
+
+export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir, inFile }, io, { attempt }) => {
+  const sinks = await attempt(() => loadEachSink(io), fixInFile);
+  const { definitions = [], faulty = [] } = sinks ?? {};
+  const subscriptions = (inFile ?? []).map(({ name }) => name);
+  const deps = { findProgram: createFindProgram(io), signal: io.signal, subscriptions };
+  const run = async () => {
+    const faults = faulty.flatMap(({ name, problems }) =>
+      problems.map((problem) => settingFinding(`sink ${name}`, problem)),
+    );
+    if (definitions.length === 0 && faults.length > 0) return faults;
+    // Loads the code of sinks only if there are sinks.
+    const { checkSinks } = await import('./registry.ts');
+    return [...(await checkSinks(definitions, deps)), ...faults];
+  };
+  return [
+    {
+      name: 'filters',
+      needs: [...needsOf(sinks), 'data directory'],
+      run: () => checkFilters(definitions, dataDir, io),
+    },
+    { name: 'sinks', needs: needsOf(sinks), run },
+  ];
+};
+
+/** Warnings only: errors have failed as part of the configuration, and a subscription may be registered later. */
+async function checkFilters(
+  definitions: LoadedSinks['definitions'],
+  dataDir: string,
+  io: Io,
+): Promise<Finding[]> {
+  if (definitions.length === 0) return [];
+  const store = openStoreReader(dataDir, tablesOf(io.features));
+  const unknown = await unknownSinkSubscriptions(definitions, store, io).finally(() =>
+    store.close(),
+  );
+  const [check, level] = ['filters', 'warning'] as const;
+  return [
+    ...sinkFilterFindings(definitions).map(({ where, finding: { message, hint = '' } }) =>
+      finding(check, level, `${where}: ${message}`, `${hint} ${fixInFile}`.trim()),
+    ),
+    ...unknown.map(({ message, hint }) =>
+      finding(check, level, message, `${hint} Until then, the sink gets none of its pushes.`),
+    ),
+  ];
+}

@@ -8,6 +8,7 @@ import type { JobSlot } from '../receiver/job-slot.ts';
 import type { StartService } from '../receiver/service.ts';
 import type { SharedStore } from '../store/open-configured.ts';
 import type { PruneSteps } from '../store/pruning/terms.ts';
+import type { StoreReader } from '../store/store.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
@@ -16,6 +17,7 @@ import type { SettingsSlot } from './config/load.ts';
 import type { ConfigPlace } from './config/subscriptions-file.ts';
 import type { DoctorSlot } from './doctor/steps.ts';
 import type { StatusPart } from './status/status-part.ts';
+import type { Alert } from './terms/check.ts';
 
 /** Groups of the command overview, in its order. */
 export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;
@@ -57,6 +59,8 @@ export interface Feature {
    * is applied only if all parts are valid.
    */
   checkConfigFile?: (place: ConfigPlace) => Promise<unknown>;
+  /** Active alerts, for evaluations. */
+  activeAlerts?: (store: StoreReader) => Promise<readonly Alert[]>;
   /** Parts of the status, with their alerts and metrics. */
   status?: () => Promise<{ parts: readonly StatusPart[] }>;
   /** Work around a pruning by command. */

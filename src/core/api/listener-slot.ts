@@ -6,6 +6,7 @@ import type { PageRequest, PageRoute } from '../page/page-route.ts';
 import type { Status } from '../status/status.ts';
 import type { StatusPart, StatusSources } from '../status/status-part.ts';
 import type { NotificationRow } from '../terms/ports.ts';
+import type { Block } from '../terms/report.ts';
 import type { ApiRoute } from './api-route.ts';
 import type { Environment, QueryLine } from './query-line.ts';
 
@@ -90,6 +91,8 @@ export interface ListenerSlot {
   routes?(parts: ConsoleParts): readonly ServedRoute[];
   pages?: readonly PageRoute[];
   protocols?: readonly Protocol[];
+  /** Blocks about the endpoint, on the page of subscriptions. */
+  endpointBlocks?(status: Status): readonly Block[];
   /** Panels on the page of a product. */
   productPanels?: readonly ((
     parts: ConsoleParts,

@@ -124,6 +124,15 @@ export function defineStatusPart<const Names extends keyof StatusFacts = never>(
   return part;
 }
 
+/** Returns the active alerts; none without the feature that has them. */
+export async function activeAlertsOf(
+  features: readonly Feature[],
+  store: StoreReader,
+): Promise<readonly Alert[]> {
+  const found = features.flatMap(({ activeAlerts }) => activeAlerts?.(store) ?? []);
+  return (await Promise.all(found)).flat();
+}
+
 /** Loads the parts of all features, in their order. */
 export async function loadStatusParts(features: readonly Feature[]): Promise<StatusPart[]> {
   const slots = features.flatMap(({ status }) => (status === undefined ? [] : [status()]));

@@ -14,10 +14,14 @@ declare module '../../store/tables.ts' {
   }
 }
 
+/** Maximum number of active alerts: subscriptions and sinks are few. */
+const activeMax = 1_000;
+
 export const alerts = defineFeature({
   name: 'alerts',
   needs: ['coverage'],
   status: () => import('./status.ts'),
+  activeAlerts: ({ alerts: port }) => port.alerts({ all: false, limit: activeMax }),
   doctor: () => import('./doctor.ts'),
   commands: [
     {

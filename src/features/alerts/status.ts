@@ -1,13 +1,10 @@
 /** Active alerts in the status. */
 
 import { z } from 'zod';
-import { defineStatusPart } from '../../core/status/status-part.ts';
+import { activeAlertsOf, defineStatusPart } from '../../core/status/status-part.ts';
 import { worstOf } from '../../core/terms/check.ts';
 import { type Evaluation, evaluation, evaluationSchema, ok } from '../../core/terms/evaluation.ts';
 import { listed } from '../../core/terms/formats.ts';
-
-/** Maximum number of active alerts: subscriptions and sinks are few. */
-const alertsMax = 1_000;
 
 const alert = z.object({
   id: z.int().min(0),
@@ -21,8 +18,8 @@ const part = defineStatusPart({
   name: 'alerts',
   unknown: { alerts: [] },
   fields: { alerts: z.array(alert).describe('Active alerts, newest first.') },
-  open: ({ store }) => ({
-    read: async () => ({ alerts: await store.alerts.alerts({ all: false, limit: alertsMax }) }),
+  open: ({ store, io }) => ({
+    read: async () => ({ alerts: await activeAlertsOf(io.features, store) }),
   }),
   evaluate: ({ alerts, receiver }): Evaluation => {
     const worst = worstOf(alerts);

@@ -4,6 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const certificate = defineFeature({
   name: 'certificate',
   status: () => import('./status.ts'),
+  listener: () => import('./listener.ts'),
   doctor: () => import('./doctor.ts'),
   commands: [
     {

@@ -158,7 +158,8 @@ async function unfinished(error: unknown, state: SetupState, flags: SetupFlags):
 async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, subscription, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
-  const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
+  // The section `acme` exists only with the feature `certificate`.
+  const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as string[] as 'listen'[]) : [];
   const { dataDir } = loadConfig(own, ['data', ...accountSections, ...acme]);
   const running = flags.dryRun || subscription.pull ? null : await findRunning(dataDir);
   if (running !== null && !isSameListener(running, loadConfig(own, ['health']).health.listen)) {

@@ -2,16 +2,6 @@
 import type { Database } from '../../store/engine/database.ts';
 
 export const schema = `
-  -- \`applied\` is the last applied entry, \`state_from\` that of the checkpoint from which this log began.
-
-  CREATE TABLE IF NOT EXISTS shared_log (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    log_id TEXT NOT NULL,
-    node_id TEXT NOT NULL,
-    applied INTEGER NOT NULL,
-    batch_id TEXT,
-    state_from INTEGER NOT NULL
-  ) STRICT;
   -- Results of the last entries, for the process that has appended them.
   CREATE TABLE IF NOT EXISTS shared_result (
     number INTEGER PRIMARY KEY,

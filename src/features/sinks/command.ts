@@ -6,6 +6,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
+import { activeAlertsOf } from '../../core/status/status-part.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { situationAt } from '../../core/terms/check.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
@@ -58,7 +59,7 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   // In another folder than the receiver's, it is not known which sinks are configured.
   const delivery = noFile === null ? await readDeliveryState(io) : { names: null, fault: null };
   await withParts(io, ['reader'], async ({ reader }) => {
-    const alerts = await reader.alerts.alerts({ all: false, limit: 1_000 });
+    const alerts = await activeAlertsOf(io.features, reader);
     const nowUs = io.nowUs();
     const situation = situationAt(nowUs, alerts);
     const read = await readSinks({ sinks: reader.sinks, notifications: reader }, delivery);

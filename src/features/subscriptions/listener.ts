@@ -29,7 +29,7 @@ export const subscriptionsPage: PageRoute = {
   scope: ['subscription'],
   parts: ['subscriptions', 'certificate'],
   back: '7d',
-  list: async ({ administration }, { status, state, nowUs }) => {
+  list: async ({ administration, slots }, { status, state, nowUs }) => {
     const names = status.subscriptions.map(({ name }) => name);
     const shown = status.subscriptions.filter(
       ({ name }) => state.subscription === undefined || name === state.subscription,
@@ -62,7 +62,7 @@ export const subscriptionsPage: PageRoute = {
               blocks: [historyTable(removed.slice(0, historyShown))],
             },
           ]),
-      ...(status.hasEndpoint ? [endpointReport(status)] : []),
+      ...(status.hasEndpoint ? [endpointReport(status, { slots })] : []),
     ];
     return {
       title: 'Subscriptions',
@@ -91,22 +91,14 @@ function noneShown(name: string | undefined): report.Block {
 }
 
 /** Certificate and credentials apply to all subscriptions. */
-function endpointReport({ certificate, behindProxy, parts }: Status): report.Report {
-  const part = parts.find((one) => one.part === 'certificate');
+function endpointReport(status: Status, { slots }: Pick<ConsoleParts, 'slots'>): report.Report {
   return {
     title: 'Endpoint of all subscriptions',
     blocks: [
-      report.evaluations(part === undefined ? [] : [['certificate', part]], { all: true }),
-      report.facts(
-        ['certificate expires (UTC)', report.time(certificate?.notAfterUs)],
-        ['last renewal (UTC)', report.time(certificate?.lastSuccessAtUs)],
-        ['last attempt (UTC)', report.time(certificate?.lastAttemptAtUs)],
-        ['last failure', certificate?.lastFailure ?? null],
-      ),
+      ...slots.flatMap(({ endpointBlocks }) => endpointBlocks?.(status) ?? []),
       report.commands(
         ['Check the endpoint', `earshot doctor`],
         ['Replace the credentials', `earshot credentials rotate`],
-        !behindProxy && ['Show the certificate', `earshot certificate show`],
       ),
     ],
   };

@@ -102,5 +102,17 @@ export const migrations: readonly string[] = [
       received_before_us INTEGER NOT NULL,
       pruned_at_us INTEGER NOT NULL
     ) STRICT;
+
+    -- Place in a shared log; empty for a log of its own.
+    -- \`applied\` is the last applied entry, \`state_from\` that of the checkpoint from which this log began.
+
+    CREATE TABLE shared_log (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      log_id TEXT NOT NULL,
+      node_id TEXT NOT NULL,
+      applied INTEGER NOT NULL,
+      batch_id TEXT,
+      state_from INTEGER NOT NULL
+    ) STRICT;
   `,
 ];

@@ -141,7 +141,7 @@ describe('a page', () => {
   });
 });
 
-const documented = resolve(import.meta.dirname, '../../../../shared/fixtures');
+const documented = resolve(import.meta.dirname, '../../../shared/fixtures');
 const fixture = (name: string) => readFileSync(join(documented, name), 'utf8');
 
 describe.skipIf(!existsSync(documented))('the documented examples (in ../shared/fixtures)', () => {

@@ -50,6 +50,7 @@ export async function serveCertificate(
       reported = reason;
     }
   };
+  const { nowUs, random, fetch } = io;
   const certificate: ServedCertificate = {
     ...(tls.kind === 'acme' ? { handshakeOnly: alpnAnswers(dataDir) } : {}),
     served: () => latest,
@@ -58,7 +59,13 @@ export async function serveCertificate(
       const place = { dataDir, listen: listener.address, intervalMs };
       const renewal =
         tls.kind === 'acme'
-          ? startRenewal(tls, place, store, { ...io, log, renewed: () => reload(listener) })
+          ? startRenewal(tls, place, store, {
+              nowUs,
+              random,
+              fetch,
+              log,
+              renewed: () => reload(listener),
+            })
           : null;
       const stop = async () => {
         clearInterval(timer);

@@ -132,10 +132,10 @@ async function join(
 }
 
 /** Saves the state after the last applied entry, which is read on its own thread. */
-async function saveCheckpoint(log: SharedLog, place: DataPlace): Promise<number> {
+async function saveCheckpoint(log: SharedLog, { dataDir }: DataPlace): Promise<number> {
   return withThread<CheckpointReads, number>(
     moduleFile('./checkpoint-thread', import.meta.url),
-    place,
+    { dataDir },
     async (reading) => {
       const number = await reading.begin();
       await log.saveCheckpoint(number, parts());

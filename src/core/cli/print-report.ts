@@ -1,6 +1,4 @@
 /** Prints reports on the terminal: aligned, wrapped, and coloured only on a terminal. */
-import type { SubscriptionCoverage } from '../../features/coverage/coverage.ts';
-import { stripLegend, stripLines } from '../../features/coverage/hour-strip.ts';
 import { type Evaluation, isProblem, type Level } from '../terms/evaluation.ts';
 import type { Block, Report, Value } from '../terms/report.ts';
 import { printable } from '../terms/text.ts';
@@ -55,8 +53,8 @@ async function printBlock(
       return out(factLines(block.rows.map(([purpose, text]) => [purpose, asCalled(text, io)])));
     case 'evaluations':
       return out(evaluationLines(block, io));
-    case 'hours':
-      return out(hourLines(block.reports, painter(io, io.stdout)));
+    case 'drawn':
+      return out(block.lines(painter(io, io.stdout)));
     case 'section': {
       const title = headline(block, io);
       await out([title]);
@@ -77,21 +75,6 @@ async function printBlock(
       return true;
     }
   }
-}
-
-function hourLines(
-  reports: readonly SubscriptionCoverage[],
-  paint: ReturnType<typeof painter>,
-): string[] {
-  const all = reports.flatMap(({ hours }) => hours);
-  return [
-    ...reports.flatMap(({ subscription, hours }) => [
-      printable(subscription),
-      ...stripLines(hours, paint),
-      '',
-    ]),
-    stripLegend(all, paint),
-  ];
 }
 
 function painted(text: string, level: Level | undefined, io: Terminal): string {

@@ -1,6 +1,5 @@
 /** Renders reports as HTML. */
 
-import { hourTables } from '../../features/coverage/coverage-hours.ts';
 import type { Status } from '../status/status.ts';
 import { type Evaluation, isProblem, type Level } from '../terms/evaluation.ts';
 import { countText, lengthText, sizeText } from '../terms/formats.ts';
@@ -34,8 +33,8 @@ export function levelBadge({ level }: Pick<Evaluation, 'level'>): Html {
 
 /** Renders a report as a panel; its sections are panels of their own, below it. */
 export function renderReport({ title, blocks }: Report, nowUs: number): Html {
-  // Sections and hours are panels of their own.
-  const isOwn = ({ kind }: Block) => kind !== 'section' && kind !== 'hours';
+  // Sections and pictures are panels of their own.
+  const isOwn = ({ kind }: Block) => kind !== 'section' && kind !== 'drawn';
   const own = blocks.filter(isOwn);
   return html`${own.length === 0 ? '' : panel(title, renderBlocks(own, nowUs))}
 ${blocks.filter((block) => !isOwn(block)).map((block) => renderBlock(block, nowUs))}`;
@@ -75,8 +74,8 @@ function renderBlock(block: Block, nowUs: number): Html | string {
       });
       return table(columns, block.rows, { caption: block.caption, list: true });
     }
-    case 'hours':
-      return hourTables(block.reports);
+    case 'drawn':
+      return block.panels();
     case 'section': {
       const { title, id, evaluation } = block;
       const level = evaluation === null || evaluation.level === 'ok' ? '' : evaluation.level;

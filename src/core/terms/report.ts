@@ -2,7 +2,8 @@
  * A report: what the terminal and the page show of a thing, described once. `printReport` (cli) and `renderReport`
  * (console) render it. Texts name commands and variables in backquotes.
  */
-import type { SubscriptionCoverage } from '../../features/coverage/coverage.ts';
+import type { painter } from '../cli/output.ts';
+import type { Html } from '../page/markup.ts';
 import type { Evaluation, Level } from './evaluation.ts';
 
 /** A value as data: the renderers format it. A number is a count; null means none, or not known. */
@@ -52,8 +53,12 @@ export type Block =
       rows: readonly (readonly Value[])[];
     }
   | { kind: 'commands'; rows: readonly Command[] }
-  /** States of hours, by subscription. */
-  | { kind: 'hours'; reports: readonly SubscriptionCoverage[] }
+  /** A picture of a feature: lines for the terminal, and panels of their own on the page. */
+  | {
+      kind: 'drawn';
+      lines: (paint: ReturnType<typeof painter>) => readonly string[];
+      panels: () => Html;
+    }
   | {
       kind: 'section';
       title: string;

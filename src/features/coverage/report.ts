@@ -7,38 +7,13 @@ import { hourUs } from '../../core/terms/time-units.ts';
 import type { SubscriptionDelays } from '../../filter/products.ts';
 import {
   type CoverageSummary,
-  type HourState,
   isDue,
   notComparedText,
   type ReportedHour,
   type SubscriptionCoverage,
   sumCoverage,
 } from './coverage.ts';
-
-/** Name, tone and signs of each state of an hour: `bar` on the terminal, `sign` on the page. The worst is first. */
-export const hourLooks = {
-  missing: { label: 'missing', tone: 'bad', sign: '!', bar: '!' },
-  unknown: { label: 'not compared', tone: 'plain', sign: '?', bar: '?' },
-  recovered: { label: 'recovered', tone: 'note', sign: 'R', bar: '▒' },
-  late: { label: 'late', tone: 'warn', sign: 'L', bar: '▓' },
-  pushed: { label: 'pushed', tone: 'good', sign: '✓', bar: '█' },
-  quiet: { label: 'no event', tone: 'good', sign: '·', bar: '░' },
-  pruned: { label: 'pruned', tone: 'plain', sign: '–', bar: '-' },
-  pending: { label: 'not due', tone: 'plain', sign: '…', bar: '·' },
-  outside: { label: 'no subscription', tone: 'plain', sign: '', bar: ' ' },
-} as const satisfies Record<HourState, object>;
-
-/** Returns the worst state of some hours; hours that are not due say nothing about a day with others. */
-export function worstState(states: readonly HourState[]): HourState {
-  const order = Object.keys(hourLooks) as HourState[];
-  return order.find((state) => states.includes(state)) ?? 'outside';
-}
-
-/** Returns the states that occur, the best first. */
-export function occurringStates(hours: readonly Pick<ReportedHour, 'state'>[]): HourState[] {
-  const order = Object.keys(hourLooks) as HourState[];
-  return order.filter((state) => hours.some((hour) => hour.state === state)).toReversed();
-}
+import { hoursBlock } from './hours.ts';
 
 /** Ranges with missing events that are listed. */
 const rangesMax = 20;
@@ -67,7 +42,7 @@ export function coverageReport(
         ? [report.text(`And ${ranges.length - shown.length} older ranges (all with --json).`)]
         : []),
       ...openBlocks(all, context),
-      { kind: 'hours', reports: all },
+      hoursBlock(all),
       ...delayBlocks(delays),
     ],
   };

@@ -11,7 +11,7 @@ import { printable } from '../../core/terms/text.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 import { parseFilter } from '../../filter/parse.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
-import { stripLegend, stripLines } from '../coverage/hour-strip.ts';
+import { stripLegend, stripLines } from '../coverage/hours.ts';
 import { notificationCells } from '../notifications/output.ts';
 import { writeProducts } from '../products/output.ts';
 import { demoFilter, demoName, demoQueryFlags } from './account.ts';

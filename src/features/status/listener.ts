@@ -42,7 +42,7 @@ import { hourUs } from '../../core/terms/time-units.ts';
 import { productCells, productNameText } from '../../filter/product-cells.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
-import { dayStrip } from '../coverage/coverage-hours.ts';
+import { dayStrip } from '../coverage/hours.ts';
 import { nameLink } from '../products/page/product-columns.ts';
 import { smallMap } from '../products/page/small-map.ts';
 

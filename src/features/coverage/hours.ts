@@ -1,17 +1,118 @@
-/** Coverage as tables of cells: by hour of each day, and one line of days per subscription. */
+/** Hours of coverage as pictures: characters on the terminal, readable without colours, and cells on the page. */
 
+import type { painter } from '../../core/cli/output.ts';
 import { badge, type Html, html, panel } from '../../core/page/markup.ts';
 import { isoMinute, linkTo, listOfSpan } from '../../core/page/page-state.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
+import { formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
+import type { Block } from '../../core/terms/report.ts';
 import { dayUs, hourUs } from '../../core/terms/time-units.ts';
 import type { HourState, ReportedHour, SubscriptionCoverage } from './coverage.ts';
-import { hourLooks, occurringStates, worstState } from './report.ts';
+
+/** Name, tone and signs of each state of an hour: `bar` on the terminal, `sign` on the page. The worst is first. */
+const hourLooks = {
+  missing: { label: 'missing', tone: 'bad', sign: '!', bar: '!' },
+  unknown: { label: 'not compared', tone: 'plain', sign: '?', bar: '?' },
+  recovered: { label: 'recovered', tone: 'note', sign: 'R', bar: '▒' },
+  late: { label: 'late', tone: 'warn', sign: 'L', bar: '▓' },
+  pushed: { label: 'pushed', tone: 'good', sign: '✓', bar: '█' },
+  quiet: { label: 'no event', tone: 'good', sign: '·', bar: '░' },
+  pruned: { label: 'pruned', tone: 'plain', sign: '–', bar: '-' },
+  pending: { label: 'not due', tone: 'plain', sign: '…', bar: '·' },
+  outside: { label: 'no subscription', tone: 'plain', sign: '', bar: ' ' },
+} as const satisfies Record<HourState, object>;
+
+/** Returns the worst state of some hours; hours that are not due say nothing about a day with others. */
+function worstState(states: readonly HourState[]): HourState {
+  const order = Object.keys(hourLooks) as HourState[];
+  return order.find((state) => states.includes(state)) ?? 'outside';
+}
+
+/** Returns the states that occur, the best first. */
+function occurringStates(hours: readonly Pick<ReportedHour, 'state'>[]): HourState[] {
+  const order = Object.keys(hourLooks) as HourState[];
+  return order.filter((state) => hours.some((hour) => hour.state === state)).toReversed();
+}
+
+/** The hours of each subscription, with the legend. */
+export const hoursBlock = (reports: readonly SubscriptionCoverage[]): Block => ({
+  kind: 'drawn',
+  lines: (paint) => [
+    ...reports.flatMap(({ subscription, hours }) => [
+      subscription,
+      ...stripLines(hours, paint),
+      '',
+    ]),
+    stripLegend(
+      reports.flatMap(({ hours }) => hours),
+      paint,
+    ),
+  ],
+  panels: () => hourTables(reports),
+});
+
+type Paint = ReturnType<typeof painter>;
+
+const colours = { bad: 'red', warn: 'cyan', note: 'yellow', good: 'green', plain: 'dim' } as const;
+
+/** Maximum number of days shown by hour. */
+const hourlyDaysMax = 14;
+
+const cellsPerLine = 61;
+
+/**
+ * Lines such as `  2026-11-14  ██▒█…` with 24 hours each; for more than two weeks, one character per day. They begin
+ * with the first day that has any state.
+ */
+export function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
+  const days = [...byDay(hours)];
+  const first = days.findIndex(([, states]) => worstState(states) !== 'outside');
+  const shown = first === -1 ? [] : days.slice(first);
+  const line = (day: number, states: readonly HourState[]) =>
+    `  ${formatDateUs(day).slice(0, 10)}  ${painted(states, paint)}`;
+  if (days.length <= hourlyDaysMax) return shown.map(([day, states]) => line(day, states));
+  const worst = shown.map(([, states]) => worstState(states));
+  const starts = worst.flatMap((_, i) => (i % cellsPerLine === 0 ? [i] : []));
+  return starts.map((at) => line(shown[at]?.[0] ?? 0, worst.slice(at, at + cellsPerLine)));
+}
+
+/** Legend of the characters that occur. */
+export function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
+  const shown = occurringStates(hours).filter((state) => state !== 'outside');
+  const parts = shown.map((state) => `${painted([state], paint)} ${hourLooks[state].label}`);
+  return `${parts.join('   ')}   (UTC)`;
+}
+
+/** Groups the states by day, 24 hours each; hours before the first or after the last are outside. */
+function byDay(hours: readonly ReportedHour[]): Map<number, HourState[]> {
+  const days = new Map<number, HourState[]>();
+  for (const { hourUs: atUs, state } of hours) {
+    const day = Math.floor(atUs / dayUs) * dayUs;
+    const states = days.get(day) ?? Array.from({ length: 24 }, () => 'outside' as const);
+    states[Math.round((atUs - day) / hourUs)] = state;
+    days.set(day, states);
+  }
+  return days;
+}
+
+/** Colours neighbours of the same state together. */
+function painted(states: readonly HourState[], paint: Paint): string {
+  let text = '';
+  for (let at = 0; at < states.length; ) {
+    const state = states[at] ?? 'outside';
+    let end = at;
+    while (states[end] === state) end += 1;
+    const { tone, bar } = hourLooks[state];
+    text += paint(colours[tone], bar.repeat(end - at));
+    at = end;
+  }
+  return text;
+}
 
 const hoursOfDay = Array.from({ length: 24 }, (_, hour) => hour);
 
 /** Renders a panel per subscription with a row for each day, newest first, and the legend. */
-export function hourTables(reports: readonly SubscriptionCoverage[]): Html {
+function hourTables(reports: readonly SubscriptionCoverage[]): Html {
   const all = reports.flatMap(({ hours }) => hours);
   const legend = occurringStates(all).map((state) => {
     const { label, tone, sign } = hourLooks[state];

@@ -15,7 +15,7 @@ import {
 import type { Entity } from '../src/filter/filter-tree.ts';
 import type { FoundProduct, Products } from '../src/filter/products.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
-import { toNameTime } from '../src/sandbox/products/record.ts';
+import { toNameTime } from '../src/sandbox/products/product-generator.ts';
 
 /** A kind of query. */
 export interface QueryCase {

@@ -6,8 +6,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import { rebuildIndex } from '../src/features/products/index-file/index-maintenance.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
-import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
-import { toTimestamp } from '../src/sandbox/products/record.ts';
+import { createProductGenerator, toTimestamp } from '../src/sandbox/products/product-generator.ts';
 import { openStore } from '../test/helpers/store.ts';
 import type { Progress } from './harness.ts';
 import { type LogEntry, writeLog } from './log-writer.ts';

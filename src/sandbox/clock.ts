@@ -22,8 +22,6 @@ export function createSandboxClock({ now: realNow }: { now: () => number }) {
   return {
     /** Returns ms since 1970. Never decreases. */
     now,
-    /** Returns the offset from real time, in ms. */
-    offsetMs: () => offsetMs,
     /** Moves the time forward and ends due waits. Throws RangeError for a negative or non-finite number. */
     advance: (ms: number) => {
       if (!Number.isFinite(ms) || ms < 0) {

@@ -2,36 +2,45 @@
  * Assembles the sandbox, which imitates three services for the demo and tests, and shares no schema with
  * the client. docs/architecture.md lists its promises.
  */
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { Hono, type HonoRequest } from 'hono';
+import { z } from 'zod';
 import {
   type AddedSubscription,
   addedSubscriptionSchema,
   createSubscriptions,
   isPush,
+  SubscriptionRefusal,
   viewOf,
 } from './account.ts';
 import { createRandom, createSandboxClock } from './clock.ts';
-import { createControlApp } from './control.ts';
-import { createDeliveryRecord } from './delivery/delivery-record.ts';
 import { createDispatcher } from './delivery/dispatcher.ts';
-import { faultsSchema } from './delivery/faults.ts';
-import type { NotificationEvent } from './delivery/notification.ts';
-import { createQueues } from './delivery/queue.ts';
-import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
 import {
-  createLiveSettings,
-  inferenceSettingsSchema,
-  serviceSettingsSchema,
-  validate,
-} from './live-settings.ts';
-import { type LocalServer, startLocalServer } from './local-server.ts';
-import { createProductGenerator } from './products/product-generator.ts';
-import { readProductRecords } from './products/record.ts';
+  createDeliveryRecord,
+  type NotificationEvent,
+  notificationEvents,
+} from './delivery/notification.ts';
+import { createQueues } from './delivery/queue.ts';
+import { createInference } from './inference.ts';
+import { createProductGenerator, readProductRecords } from './products/product-generator.ts';
 import { createLedger } from './publishing/ledger.ts';
-import { createPublisher, pastProducts, type SimulatedPeriod } from './publishing/publisher.ts';
-import { type SandboxOptions, sandboxOptionsSchema } from './sandbox-options.ts';
+import { createPublisher } from './publishing/publisher.ts';
 import { createServiceApp, type LoggedRequest } from './services/catalogue.ts';
 import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
-import { createRequestLog } from './services/service-answer.ts';
+import {
+  createLiveSettings,
+  faultsSchema,
+  inferenceSettingsSchema,
+  isLoopbackHost,
+  type LiveInferenceSettings,
+  type LiveSettings,
+  SandboxConfigurationError,
+  type SandboxOptions,
+  sandboxOptionsSchema,
+  serviceSettingsSchema,
+  validate,
+} from './settings.ts';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
@@ -44,52 +53,48 @@ export async function startSandbox(options: SandboxOptions) {
   const stopping = new AbortController();
   const { signal } = stopping;
   const parts = createParts(checked, signal);
-  const { publisher } = parts;
+  const { publisher, inferenceSettings } = parts;
+  const inference = createInference(inferenceSettings, parts.clock);
   if (checked.past !== undefined) await publisher.publishPast(checked.past, signal);
-  const servers: LocalServer[] = [];
+  await using servers = new AsyncDisposableStack();
   const open = async (...given: Parameters<typeof startLocalServer>) => {
     const server = await startLocalServer(...given);
-    servers.push(server);
+    servers.defer(server.close);
     return server.url;
   };
-  const closeServers = () => Promise.all(servers.map((server) => server.close()));
-  try {
-    const catalogueUrl = await open(
-      createServiceApp({ ...parts, signal }).fetch,
-      checked.serviceListen,
-      '--service',
-    );
-    const inferenceApp = createInferenceApp({ ...parts, ...parts.inferenceParts, signal });
-    const inferenceUrl = await open(inferenceApp.fetch, checked.inferenceListen, '--inference');
-    const tokenUrl = `${catalogueUrl}${realmPath}${tokenPath}`;
-    const controlled = { catalogueUrl, tokenUrl, inferenceUrl, ...controlsOf(parts, signal) };
-    const control = createControlApp(controlled);
-    const controlUrl = await open(control.fetch, checked.controlListen, '--control');
-    /**
-     * Resolves when `count` products or all records are published and every notification is delivered or
-     * lost, except in queues, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.
-     */
-    const finished = publisher.run(signal).then(parts.record.totals);
-    return {
-      ...controlled,
-      controlUrl,
-      finished,
-      /** Stops publishing, abandons open deliveries (they stay pending) and closes every socket. Idempotent. */
-      close: async (): Promise<void> => {
-        stopping.abort();
-        await closeServers();
-        // `finished` reports a failure of the run; closing must succeed anyway.
-        await Promise.allSettled([finished]);
-      },
-    };
-  } catch (error) {
-    stopping.abort();
-    await closeServers();
-    throw error;
-  }
+  const { fetch } = createServiceApp(parts);
+  const catalogueUrl = await open(fetch, checked.serviceListen, '--service');
+  const inferenceUrl = await open(inference.app.fetch, checked.inferenceListen, '--inference');
+  const tokenUrl = `${catalogueUrl}${realmPath}${tokenPath}`;
+  const controlled = {
+    ...{ catalogueUrl, tokenUrl, inferenceUrl, ...controlsOf(parts, signal) },
+    /** Settings and counts of the inference service. */
+    inference: { ...inferenceSettings, totals: inference.totals },
+  };
+  const controlUrl = await open(
+    createControlApp(controlled).fetch,
+    checked.controlListen,
+    '--control',
+  );
+  const opened = servers.move();
+  /**
+   * Resolves when `count` products or all records are published and every notification is delivered or
+   * lost, except in queues, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.
+   */
+  const finished = publisher.run(signal).then(parts.record.totals);
+  return {
+    ...controlled,
+    controlUrl,
+    finished,
+    /** Stops publishing, abandons open deliveries (they stay pending) and closes every socket. Idempotent. */
+    close: async (): Promise<void> => {
+      stopping.abort();
+      await opened.disposeAsync();
+      // `finished` reports a failure of the run; closing must succeed anyway.
+      await Promise.allSettled([finished]);
+    },
+  };
 }
-
-type SandboxParts = ReturnType<typeof createParts>;
 
 function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, signal: AbortSignal) {
   const { seed, account, past } = options;
@@ -105,7 +110,7 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
   const record = createDeliveryRecord();
   const common = { clock, liveSettings, record, faults };
   // Each publication has at most two changes.
-  const eventsMax = options.eventsMax + 3 * (past === undefined ? 0 : pastProducts(past));
+  const eventsMax = options.eventsMax + 3 * (past?.products ?? 0);
   const ledger = createLedger({ eventsMax, now: clock.now, record });
   const queues = createQueues({ ...common, seed: seed ^ 0x5eed_0001 });
   const subscriptions = createSubscriptions({
@@ -138,17 +143,14 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
   return {
     ...{ ...common, ledger, queues, subscriptions, publisher },
     provider: createIdentityProvider({ ...common, account, random: randomOf(5) }),
-    requests: createRequestLog<LoggedRequest>(),
     ...{ random: randomOf(6), queueRandom: randomOf(7) },
-    inferenceParts: {
-      liveSettings: createLiveSettings(
-        inferenceSettingsSchema,
-        options.inference,
-        'inference settings',
-      ),
-      record: createInferenceRecord(),
-      seed: seed ^ 0x5eed_0008,
-    },
+    /** The last requests to the catalogue and the identity provider. */
+    requests: [] as LoggedRequest[],
+    inferenceSettings: createLiveSettings(
+      inferenceSettingsSchema,
+      options.inference,
+      'inference settings',
+    ),
   };
 }
 
@@ -160,14 +162,12 @@ function createSource({ seed, recordsFile }: { seed: number; recordsFile?: strin
   return { ...generator, next: () => remaining.next().value };
 }
 
-function controlsOf(parts: SandboxParts, signal: AbortSignal) {
-  const { record, ledger, publisher, subscriptions, queues, inferenceParts } = parts;
+function controlsOf(parts: ReturnType<typeof createParts>, signal: AbortSignal) {
+  const { record, ledger, publisher, subscriptions, queues } = parts;
   return {
     clock: parts.clock,
     /** Settings of the catalogue and the identity provider. */
     service: parts.liveSettings,
-    /** Settings and counts of the inference service. */
-    inference: { ...inferenceParts.liveSettings, totals: inferenceParts.record.totals },
     /** Fault rates of deliveries. */
     faults: parts.faults,
     totals: record.totals,
@@ -187,7 +187,7 @@ function controlsOf(parts: SandboxParts, signal: AbortSignal) {
       return pull.map((one) => queues.of(one).state());
     },
     /** Returns the last 1,000 requests to the catalogue and the identity provider. */
-    requests: parts.requests.entries,
+    requests: (): readonly Readonly<LoggedRequest>[] => parts.requests.map((one) => ({ ...one })),
     /** Publishes immediately, even when paused or beyond `count`. Returns the number of published events. */
     publishNow: (count: number, event: NotificationEvent = 'created') =>
       publisher.publishNow(count, event),
@@ -195,11 +195,142 @@ function controlsOf(parts: SandboxParts, signal: AbortSignal) {
      * Moves the time forward while publishing products and their changes; each notification is sent at its
      * own time. Use it only when nothing is published by rate: with `count: 0`, or paused.
      */
-    pass: (period: SimulatedPeriod) => publisher.pass(period, signal),
+    pass: (period: Parameters<typeof publisher.pass>[0]) => publisher.pass(period, signal),
     /** Resolves when everything that is due has been sent. Does not wait for queues. */
     quiet: publisher.quiet,
     /** Stops publishing by rate until resumed. Published notifications are still delivered. */
     pause: publisher.pause,
     resume: publisher.resume,
+  };
+}
+
+const operations: Readonly<Record<string, string>> = {
+  'GET /totals': 'Counts of all notifications to subscriptions.',
+  'GET /events': "The catalogue's events as JSON lines, each with its deliveries.",
+  'GET /subscriptions': "The account's subscriptions, without credentials.",
+  'GET /queues': 'Lengths of the queues of pull subscriptions.',
+  'GET /requests': 'The last requests to the catalogue and the identity provider.',
+  'GET /inference/totals': 'Counts of the requests to the inference service.',
+  'POST /clock': 'Moves the time forward: {"advanceMs":60000}',
+  'POST /publish': 'Publishes immediately: {"count":10,"event":"created"}',
+  'GET and PATCH /faults': 'Fault rates of later deliveries: {"duplicate":0.5}',
+  'GET and PATCH /service': 'Settings of catalogue and identity provider: {"runningMax":1}',
+  'GET and PATCH /inference': 'Settings of the inference service: {"next":{"rateLimited":2}}',
+};
+
+const clockSchema = z.strictObject({
+  advanceMs: z
+    .number()
+    .min(0)
+    .max(4_000 * 86_400_000),
+});
+const publishSchema = z.strictObject({
+  count: z.int().min(1).max(10_000),
+  event: z.enum(notificationEvents).default('created'),
+});
+
+type Controlled = ReturnType<typeof controlsOf> & {
+  readonly catalogueUrl: string;
+  readonly tokenUrl: string;
+  readonly inferenceUrl: string;
+  readonly inference: LiveInferenceSettings & { totals(): object };
+};
+
+/** Creates the control port, which inspects and controls the sandbox. An error is JSON with a `detail`. */
+function createControlApp(sandbox: Controlled): Hono {
+  const app = new Hono();
+  const { catalogueUrl, tokenUrl, inferenceUrl } = sandbox;
+  const what = 'Control port of the earshot sandbox, which imitates the catalogue.';
+  const about = { what, catalogueUrl, tokenUrl, inferenceUrl, operations };
+  const reads: Readonly<Record<string, () => object>> = {
+    '/': () => about,
+    '/totals': sandbox.totals,
+    '/subscriptions': sandbox.subscriptions,
+    '/queues': sandbox.queues,
+    '/requests': sandbox.requests,
+    '/inference/totals': sandbox.inference.totals,
+  };
+  for (const [path, read] of Object.entries(reads)) app.get(path, ({ json }) => json(read()));
+  app.get('/events', ({ body }) => {
+    const lines = sandbox.events().map((event) => `${JSON.stringify(event)}\n`);
+    return body(lines.join(''), 200, { 'Content-Type': 'application/x-ndjson' });
+  });
+  app.post('/clock', async ({ req, json }) => {
+    sandbox.clock.advance(validate(clockSchema, await bodyOf(req), 'request').advanceMs);
+    return json({ now: new Date(sandbox.clock.now()).toISOString() });
+  });
+  app.post('/publish', async ({ req, json }) => {
+    const { count, event } = validate(publishSchema, await bodyOf(req), 'request');
+    return json({ published: await sandbox.publishNow(count, event) });
+  });
+  const { faults, service, inference } = sandbox;
+  const changeable: Readonly<Record<string, LiveSettings<z.ZodType<object, object>>>> = {
+    ...{ faults, service, inference },
+  };
+  for (const [path, settings] of Object.entries(changeable)) {
+    app.get(`/${path}`, ({ json }) => json(withoutSecret(settings.current())));
+    app.patch(`/${path}`, async ({ req, json }) =>
+      json(withoutSecret(settings.change(await bodyOf(req)))),
+    );
+  }
+  app.notFound(({ req, json }) => {
+    const detail = `The control port has no ${req.method} ${req.path}; GET / lists the operations.`;
+    return json({ detail }, 404);
+  });
+  app.onError((error, { json }) => {
+    const isRefusal =
+      error instanceof SandboxConfigurationError || error instanceof SubscriptionRefusal;
+    // Only testers use this port, so the cause is shown.
+    return json({ detail: error.message }, isRefusal ? 400 : 500);
+  });
+  return app;
+}
+
+/** Reads a JSON object. Throws SandboxConfigurationError for another body. */
+async function bodyOf(request: HonoRequest): Promise<object> {
+  return validate(z.looseObject({}), await request.json().catch(() => null), 'JSON body');
+}
+
+/** Replaces the shared secret of the one-time codes. */
+function withoutSecret(settings: object): object {
+  const isSecret = 'totpSecret' in settings && settings.totpSecret !== null;
+  return isSecret ? { ...settings, totpSecret: '(set)' } : settings;
+}
+
+/**
+ * Starts an app on plain HTTP, at `host:port` of a flag; port 0 selects a free one. Throws SandboxConfigurationError if the
+ * address is in use, or not of this machine: passwords and keys of the sandbox are publicly known.
+ */
+async function startLocalServer(
+  fetch: Parameters<typeof getRequestListener>[0],
+  address: string,
+  option: '--control' | '--service' | '--inference',
+) {
+  const [, host = '', port = ''] = /^\[?([^\]]+)\]?:(\d+)$/.exec(address) ?? [];
+  if (!isLoopbackHost(host)) {
+    throw new SandboxConfigurationError(
+      `The sandbox must not listen on ${address}, because its passwords are public. Use 127.0.0.1.`,
+    );
+  }
+  const listener = getRequestListener(fetch);
+  const server = createServer((request, response) => void listener(request, response));
+  const listening = Promise.withResolvers<void>();
+  server.once('error', listening.reject);
+  server.listen({ host, port: Number(port) }, listening.resolve);
+  await listening.promise.catch((cause: Error) => {
+    throw new SandboxConfigurationError(
+      `The sandbox cannot listen on ${address}: ${cause.message}. Choose another port with ${option}, or 0 for any free one.`,
+      { cause },
+    );
+  });
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new TypeError('Not a TCP address.');
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }

@@ -9,8 +9,8 @@ import {
   sessionFileName,
 } from '../../src/admin/session.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/settings.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 

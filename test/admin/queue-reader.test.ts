@@ -111,7 +111,7 @@ describe('an answer that cannot be used', () => {
     '%s: everything is stored once, in order, and no other reader is reported',
     async (fault) => {
       const { sandbox, drain, rows, published, length, warnings } = await openPullSetUp({
-        queueRetryAfterSeconds: 7,
+        retryAfterSeconds: 7,
       });
       await sandbox.publishNow(30);
       await drain();
@@ -127,7 +127,7 @@ describe('an answer that cannot be used', () => {
 
   it('waits as Retry-After requests, and doubles its own delay otherwise', async () => {
     const { sandbox, runUntil, waits, length } = await openPullSetUp({
-      queueRetryAfterSeconds: 30,
+      retryAfterSeconds: 30,
     });
     await sandbox.publishNow(1);
     sandbox.service.change({ nextQueueCalls: { rateLimited: 1, serverError: 3 } });

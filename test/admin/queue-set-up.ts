@@ -9,8 +9,8 @@ import {
 } from '../../src/admin/queue-reader.ts';
 import type { Logger } from '../../src/core/terms/ports.ts';
 import type { AddedSubscription } from '../../src/sandbox/account.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/settings.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 

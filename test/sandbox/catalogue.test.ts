@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../src/sandbox/settings.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { dayMs, iso, send, startMs, startTestSandbox, unknownId } from './set-up.ts';
 

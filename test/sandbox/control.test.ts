@@ -1,7 +1,7 @@
 /** The control port of the sandbox, its ports, and the options that it refuses. */
 import { describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../src/sandbox/settings.ts';
 import { iso, send, startMs, startTestSandbox } from './set-up.ts';
 
 async function startControlled() {

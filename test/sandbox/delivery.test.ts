@@ -1,8 +1,8 @@
 /** Push deliveries of the sandbox: bodies, attempts and retries, faults, and the record of outcomes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import { demoFaults, type Faults } from '../../src/sandbox/delivery/faults.ts';
-import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../src/sandbox/settings.ts';
+import { demoFaults, type Faults } from '../../src/sandbox/settings.ts';
 import { type EndpointAnswer, iso, startEndpoint, startMs, startTestSandbox } from './set-up.ts';
 
 const fixtures = new URL('../../../shared/fixtures/notifications/', import.meta.url);

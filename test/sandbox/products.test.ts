@@ -5,10 +5,11 @@ import { assert, describe, expect, it } from 'vitest';
 import { polygonsOf } from '../../src/filter/geometry/ring.ts';
 import { geometryFaults } from '../../src/filter/geometry/validity.ts';
 import { parseProductName } from '../../src/filter/naming/conventions.ts';
-import { collections } from '../../src/sandbox/products/collections.ts';
-import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
-import { readProductRecords } from '../../src/sandbox/products/record.ts';
-import { groundPoint, isLand, passBefore } from '../../src/sandbox/products/track.ts';
+import {
+  createProductGenerator,
+  readProductRecords,
+} from '../../src/sandbox/products/product-generator.ts';
+import { collections, groundPoint, isLand, passBefore } from '../../src/sandbox/products/track.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);

@@ -14,7 +14,7 @@ import { maintenanceRound } from '../../src/features/subscriptions/job.ts';
 import { type RunningReceiver, serve } from '../../src/receiver/serve.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
-import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../src/sandbox/settings.ts';
 import { type Ended, runCommand, testIo } from '../helpers/fake-io.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };

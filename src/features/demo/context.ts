@@ -9,9 +9,9 @@ import type { Closers } from '../../core/host/closers.ts';
 import { writeOwnerOnly } from '../../core/host/files.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
 import { start } from '../../receiver/start-command.ts';
-import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
-import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../sandbox/settings.ts';
+import { demoFaults, noFaults } from '../../sandbox/settings.ts';
 import type { Store } from '../../store/store.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
@@ -59,7 +59,7 @@ const queueService: SandboxOptions['service'] = {
     ...{ rateLimited: 0.05, serverError: 0.05, htmlPage: 0.02, connectionCut: 0.05 },
     ...{ brokenJson: 0.05, ackAnswerLost: 0.1, doubleRead: 0.1 },
   },
-  ...{ queueRetryAfterSeconds: 1, nextQueueCalls: { doubleRead: 1 } },
+  ...{ retryAfterSeconds: 1, nextQueueCalls: { doubleRead: 1 } },
 };
 
 /** Starts the demo, and publishing. `closers` stop everything and remove the folder. */

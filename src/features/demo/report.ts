@@ -6,7 +6,7 @@ import { painter, shorten, widthOf } from '../../core/cli/output.ts';
 import { parseDate } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
 import type { Products } from '../../filter/products.ts';
-import type { DeliveryEntry } from '../../sandbox/delivery/delivery-record.ts';
+import type { DeliveryEntry } from '../../sandbox/delivery/notification.ts';
 import { runReconcile } from '../coverage/reconcile-command.ts';
 import { ioWith } from '../setup/env-file.ts';
 import type { DemoContext } from './context.ts';

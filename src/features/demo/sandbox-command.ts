@@ -9,9 +9,14 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { knownFault, nextStepOf } from '../../core/terms/faults.ts';
 import { printable } from '../../core/terms/text.ts';
 import type { AttemptFailure } from '../../sandbox/delivery/dispatcher.ts';
-import { type Faults, noFaults } from '../../sandbox/delivery/faults.ts';
-import { accountDefault, demoProject, otherProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
+import {
+  accountDefault,
+  demoProject,
+  type Faults,
+  noFaults,
+  otherProject,
+} from '../../sandbox/settings.ts';
 
 interface SandboxFlags {
   trust?: string;

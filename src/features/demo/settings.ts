@@ -5,8 +5,8 @@ import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
-import { demoProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { demoProject } from '../../sandbox/settings.ts';
 
 /** Returns a port of loopback that no program uses. */
 export async function anyPort(): Promise<number> {

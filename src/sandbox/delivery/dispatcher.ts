@@ -4,11 +4,17 @@ import * as https from 'node:https';
 import { setImmediate } from 'node:timers/promises';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import type { EndpointAddress, PushSubscription } from '../account.ts';
-import { createRandom, type SandboxClock } from '../clock.ts';
-import type { CatalogueProduct } from '../products/record.ts';
-import { type DeliveryEntry, type DeliveryRecord, isSuccess } from './delivery-record.ts';
-import { type LiveFaults, planDelivery, planShape } from './faults.ts';
-import { createNotificationBuilder, type NotificationEvent } from './notification.ts';
+import { createRandom, type Random, type SandboxClock } from '../clock.ts';
+import type { CatalogueProduct } from '../products/product-generator.ts';
+import type { Faults, LiveFaults } from '../settings.ts';
+import {
+  createNotificationBuilder,
+  type DeliveryEntry,
+  type DeliveryRecord,
+  isSuccess,
+  type NotificationEvent,
+  planShape,
+} from './notification.ts';
 
 export interface DispatcherOptions {
   readonly record: DeliveryRecord;
@@ -154,6 +160,23 @@ function createRecipients({ seed, trustedCaPems, signal }: DispatcherOptions) {
 function trustedAuthorities(trustedCaPems: readonly string[]): string[] {
   const authorities = (['default', 'system'] as const).flatMap((type) => getCACertificates(type));
   return [...new Set([...authorities, ...trustedCaPems])];
+}
+
+/** Delay of an injected duplicate or late attempt, in ms. */
+const delayMs = [50, 500] as const;
+
+/** Draws everything at once, so that the timing of answers does not change the results of a seed. */
+function planDelivery(faults: Faults, random: Random, attempts: number) {
+  const lost = random.chance(faults.lost);
+  return {
+    /** Delays of the first attempt, and of a second delivery after the first succeeded; null: none. */
+    startMs: random.chance(faults.outOfOrder) ? random.integer(...delayMs) : null,
+    duplicateMs: random.chance(faults.duplicate) ? random.integer(...delayMs) : null,
+    attempts: Array.from({ length: attempts }, () => ({
+      connectionFails: random.chance(faults.connectionFails) || lost,
+      answerLost: random.chance(faults.answerLost),
+    })),
+  };
 }
 
 async function deliver(

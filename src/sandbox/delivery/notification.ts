@@ -1,6 +1,6 @@
-/** Builds notifications in the known forms of the catalogue. */
+/** Notifications in the known forms of the catalogue, and the record of their attempts and outcomes. */
 import type { Random } from '../clock.ts';
-import type { Shape } from './faults.ts';
+import type { Faults } from '../settings.ts';
 
 /** The catalogue's names of product events. */
 export const notificationEvents = ['created', 'modified', 'deleted'] as const;
@@ -93,5 +93,89 @@ export function notificationDocument(
     NotificationDate: notificationDate,
     ...(ackId === null ? {} : { AckId: ackId }),
     ...(shape.valueAbsent ? {} : { [shape.capitalValue ? 'Value' : 'value']: value }),
+  };
+}
+
+/** Draws the shape of a notification's document. */
+export function planShape(faults: Faults, random: Random) {
+  return {
+    ackIdAbsent: random.chance(faults.ackIdAbsent),
+    ackIdGuid: random.chance(faults.ackIdGuid),
+    arrayBody: random.chance(faults.arrayBody),
+    capitalValue: random.chance(faults.capitalValue),
+    eventAbsent: random.chance(faults.eventAbsent),
+  };
+}
+
+export type Shape = ReturnType<typeof planShape>;
+
+/** Record of one notification, without the body. */
+export interface DeliveryEntry extends NotificationKey {
+  /** Sequential number, starting at 1. */
+  readonly sequence: number;
+  /** Status of each attempt; null without an answer. */
+  readonly attempts: readonly (number | null)[];
+  readonly outcome: 'pending' | 'delivered' | 'lost';
+  /** Reason for the loss; null if not lost. */
+  readonly reason: string | null;
+  /** Number of the endpoint's 2xx answers, including those that the sender did not receive. */
+  readonly timesReceivedOk: number;
+}
+
+/** Returns true for 2xx, which counts as delivered. The statuses that the real service accepts are not known. */
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status <= 299;
+}
+
+type OpenEntry = { -readonly [Key in keyof DeliveryEntry]: DeliveryEntry[Key] } & {
+  readonly attempts: (number | null)[];
+};
+
+export type DeliveryRecord = ReturnType<typeof createDeliveryRecord>;
+
+/** Creates an empty record in memory. Methods throw RangeError for an unknown sequence. */
+export function createDeliveryRecord() {
+  const entries: OpenEntry[] = [];
+  const counts = {
+    delivered: 0,
+    lost: 0,
+    /** Notifications that the endpoint accepted at least once, even if the sender received no answer. */
+    accepted: 0,
+    /** 2xx answers of the endpoint: `accepted` plus accepted duplicates. */
+    receivedOk: 0,
+  };
+  const find = (sequence: number) => {
+    const entry = entries[sequence - 1];
+    if (entry === undefined) throw new RangeError(`Notification ${sequence} does not exist.`);
+    return entry;
+  };
+  return {
+    /** Adds an entry with the outcome `pending`; returns its sequence. */
+    open: (key: NotificationKey): number => {
+      const open = { attempts: [], outcome: 'pending', reason: null, timesReceivedOk: 0 } as const;
+      entries.push({ sequence: entries.length + 1, ...key, ...open, attempts: [] });
+      return entries.length;
+    },
+    addAttempt: (sequence: number, status: number | null): void => {
+      const entry = find(sequence);
+      entry.attempts.push(status);
+      if (!isSuccess(status)) return;
+      if (entry.timesReceivedOk === 0) counts.accepted += 1;
+      entry.timesReceivedOk += 1;
+      counts.receivedOk += 1;
+    },
+    /** Sets the outcome: lost for a `reason`, or delivered if null. Returns the entry. */
+    settle: (sequence: number, reason: string | null): DeliveryEntry => {
+      const outcome = reason === null ? 'delivered' : 'lost';
+      counts[outcome] += 1;
+      return Object.assign(find(sequence), { outcome, reason });
+    },
+    totals: () => {
+      const published = entries.length;
+      return { published, ...counts, pending: published - counts.delivered - counts.lost };
+    },
+    find: (sequence: number): DeliveryEntry => find(sequence),
+    /** Returns all entries in the order of publication. */
+    entries: (): readonly DeliveryEntry[] => entries,
   };
 }

@@ -1,14 +1,15 @@
 /** Queues of pull subscriptions: entries stay, oldest first, until they are acknowledged or dropped. */
 import type { Subscription } from '../account.ts';
 import { createRandom, type SandboxClock } from '../clock.ts';
-import type { LiveServiceSettings } from '../live-settings.ts';
 import type { StoredProduct } from '../publishing/ledger.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
-import { type LiveFaults, planShape, type Shape } from './faults.ts';
+import type { LiveFaults, LiveServiceSettings } from '../settings.ts';
 import {
   createNotificationBuilder,
+  type DeliveryRecord,
   type NotificationEvent,
   notificationDocument,
+  planShape,
+  type Shape,
 } from './notification.ts';
 
 /** An entry without its document, which is built at each read. The delivery record has its identity. */
@@ -30,16 +31,14 @@ interface QueuesOptions {
 /** Age from which an entry is returned without the product and ProductName (facts, catalogue 1). */
 const recordMaxAgeMs = 3 * 86_400_000;
 
-export type Queue = ReturnType<typeof createQueue>;
-
 export type Queues = ReturnType<typeof createQueues>;
 
 /** Creates the queues of an account, each empty until an event is added. */
 export function createQueues(options: QueuesOptions) {
-  const queues = new WeakMap<Subscription, Queue>();
+  const queues = new WeakMap<Subscription, ReturnType<typeof createQueue>>();
   return {
     /** Returns the queue of a pull subscription, within the current maximum length. */
-    of: (subscription: Subscription): Queue => {
+    of: (subscription: Subscription) => {
       const queue = queues.get(subscription) ?? createQueue(subscription, options);
       queues.set(subscription, queue);
       queue.limit();
@@ -60,22 +59,22 @@ function createQueue({ id: subscriptionId }: Subscription, options: QueuesOption
   const builder = createNotificationBuilder({ subscriptionId, random });
   // By sequence in the delivery record, oldest first. A map removes the oldest fast; an array moves all others.
   const entries = new Map<number, QueueEntry>();
-  let lastPage: (readonly [number, QueueEntry])[] = [];
-  const totals = { acknowledged: 0, reads: 0 };
+  let lastPage: [number, QueueEntry][] = [];
+  let acknowledged = 0;
 
-  const first = (count: number) => firstOf(entries, count);
   const lose = (count: number, reason: string) => {
-    for (const [sequence] of first(count)) {
+    for (const sequence of entries.keys().take(count)) {
       entries.delete(sequence);
       record.settle(sequence, reason);
     }
   };
   const limit = () => {
-    const excess = entries.size - liveSettings.current().queueMax;
-    if (excess > 0) lose(excess, 'dropped because the queue was full');
+    lose(
+      Math.max(0, entries.size - liveSettings.current().queueMax),
+      'dropped because the queue was full',
+    );
   };
   const readPage = (page: typeof lastPage): object[] => {
-    totals.reads += 1;
     lastPage = page;
     return page.map(([sequence, { atMs, product, shape }]) => {
       const valueAbsent = clock.now() - atMs > recordMaxAgeMs;
@@ -96,38 +95,25 @@ function createQueue({ id: subscriptionId }: Subscription, options: QueuesOption
       return sequence;
     },
     /** Returns the documents of up to `top` entries, oldest first. */
-    read: (top: number): object[] => readPage(first(top)),
+    read: (top: number): object[] => readPage(entries.entries().take(top).toArray()),
     /** Returns the documents of the last Read, even if they have left the queue since. */
     readAgain: (): object[] => readPage(lastPage),
     /** Returns true if entries of the last Read have left the queue since. */
-    isLastReadOutdated: (): boolean => {
-      const [oldest] = lastPage;
-      return oldest !== undefined && !entries.has(oldest[0]);
-    },
+    isLastReadOutdated: (): boolean => lastPage[0] !== undefined && !entries.has(lastPage[0][0]),
     /** Acknowledges an entry and all before it. Returns their number: 0 if it is not in the queue. */
     acknowledge: (ackId: string): number => {
-      const last = [...entries.keys()].find((sequence) => record.find(sequence).ackId === ackId);
-      if (last === undefined) return 0;
       const before = entries.size;
+      const last = entries.keys().find((sequence) => record.find(sequence).ackId === ackId);
       for (const sequence of entries.keys()) {
-        if (sequence > last) break;
+        if (last === undefined || sequence > last) break;
         entries.delete(sequence);
         record.addAttempt(sequence, 200);
         record.settle(sequence, null);
       }
-      totals.acknowledged += before - entries.size;
+      acknowledged += before - entries.size;
       return before - entries.size;
     },
-    /** Returns length and totals. */
-    state: () => ({ subscriptionId, length: entries.size, ...totals }),
+    /** Returns length and total. */
+    state: () => ({ subscriptionId, length: entries.size, acknowledged }),
   };
-}
-
-function firstOf<Item>(items: Iterable<Item>, count: number): Item[] {
-  const found: Item[] = [];
-  for (const item of items) {
-    if (found.length >= count) break;
-    found.push(item);
-  }
-  return found;
 }

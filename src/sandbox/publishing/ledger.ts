@@ -3,9 +3,13 @@ import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { OrderableField, orderableFields } from '../../filter/fields.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { readFilter } from '../account.ts';
-import type { DeliveryOutcome, DeliveryRecord } from '../delivery/delivery-record.ts';
-import { type NotificationEvent, notificationEvents } from '../delivery/notification.ts';
-import type { CatalogueProduct } from '../products/record.ts';
+import {
+  type DeliveryEntry,
+  type DeliveryRecord,
+  type NotificationEvent,
+  notificationEvents,
+} from '../delivery/notification.ts';
+import type { CatalogueProduct } from '../products/product-generator.ts';
 
 type Entity = keyof typeof orderableFields;
 
@@ -79,7 +83,7 @@ export class StoredProduct implements ProductView {
 interface EventDelivery {
   readonly subscriptionId: string;
   /** `paused`: the event matched, but was neither sent nor added to the queue. */
-  readonly outcome: DeliveryOutcome | 'paused';
+  readonly outcome: DeliveryEntry['outcome'] | 'paused';
   /** True if it was acknowledged, or the endpoint accepted it at least once, even if its answer was lost. */
   readonly received: boolean;
   /** Reason for the loss; null if not lost. */
@@ -135,9 +139,6 @@ interface Query {
     readonly direction: 'asc' | 'desc';
   } | null;
 }
-
-/** Default maximum number of events: more than a month of a busy subscription. */
-export const eventsMaxDefault = 100_000;
 
 // A record with its view takes about 15 kB of memory, compressed 1.5 kB.
 const unpackedMax = 4_000;

@@ -3,8 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Random, SandboxClock } from '../clock.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
-import type { ProductGenerator } from '../products/product-generator.ts';
-import type { CatalogueProduct } from '../products/record.ts';
+import type { CatalogueProduct, ProductGenerator } from '../products/product-generator.ts';
 import type { Ledger } from './ledger.ts';
 
 interface PublisherOptions {
@@ -31,18 +30,12 @@ interface PublisherOptions {
   readonly startAfter: Promise<void>;
 }
 
-/** Simulated past before the start. */
-interface Past {
-  readonly durationMs: number;
-  readonly productsPerDay: number;
-}
-
-/** Products to publish while the time moves forward. */
-export interface SimulatedPeriod {
+/** Products to publish before the start, or while the time moves forward. */
+interface SimulatedPeriod {
   readonly durationMs: number;
   /** Number of products, spread evenly, with changes of earlier ones. */
   readonly products: number;
-  /** Number of equal steps (default: number of products). */
+  /** Number of equal steps of the clock (default: number of products). */
   readonly steps?: number | undefined;
 }
 
@@ -67,11 +60,6 @@ const catchUpMaxMs = 100;
 // Open bodies are in memory, so publishing waits if an endpoint hangs.
 const openMax = 10_000;
 const batch = 100;
-
-/** Returns the number of products in a past. */
-export function pastProducts({ durationMs, productsPerDay }: Past): number {
-  return Math.round((durationMs / 86_400_000) * productsPerDay);
-}
 
 /** Creates a publisher. Publishes nothing before a method is called. */
 export function createPublisher(options: PublisherOptions) {
@@ -131,11 +119,10 @@ function createSimulatedTime(
 ) {
   return {
     /** Publishes a past that ends now, without notifications. */
-    publishPast: async (past: Past, signal: AbortSignal): Promise<void> => {
-      const products = pastProducts(past);
-      const startMs = clock.now() - past.durationMs;
+    publishPast: async ({ durationMs, products }: SimulatedPeriod, signal: AbortSignal) => {
+      const startMs = clock.now() - durationMs;
       for (let published = 1; published <= products && !signal.aborted; published += 1) {
-        if (!publication.next(startMs + (published * past.durationMs) / products, true)) break;
+        if (!publication.next(startMs + (published * durationMs) / products, true)) break;
         if (published % batch === 0) await setImmediate();
       }
     },

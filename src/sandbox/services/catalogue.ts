@@ -2,15 +2,27 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { invalidPath } from '../../filter/odata.ts';
+import { compileFilter } from '../../filter/evaluate.ts';
+import {
+  invalidPath,
+  listAnswer,
+  nextLink,
+  type QueryOptions,
+  readProductPath,
+  readQueryOptions,
+  recordAnswer,
+  refusalBody,
+  skipMax,
+  unknownProduct,
+} from '../../filter/odata.ts';
 import type { Random, SandboxClock } from '../clock.ts';
-import { queryFaults, takeNext } from '../live-settings.ts';
 import type { Ledger } from '../publishing/ledger.ts';
+import { queryFaults, takeNext } from '../settings.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
-import { productOperation } from './product-queries.ts';
 import {
   bearerOf,
-  type createRequestLog,
+  type ErrorForm,
+  formedError,
   injectFault,
   plainError,
   refusalAnswer,
@@ -26,12 +38,11 @@ import {
 interface ServiceAppOptions extends SubscriptionServices {
   readonly ledger: Ledger;
   readonly provider: IdentityProvider;
-  readonly clock: SandboxClock;
-  readonly requests: ReturnType<typeof createRequestLog<LoggedRequest>>;
+  readonly clock: Pick<SandboxClock, 'now'>;
+  /** The last 1,000 requests, oldest first. */
+  readonly requests: LoggedRequest[];
   /** Draws the request ids. */
   readonly random: Random;
-  /** Ends the delay of answers. */
-  readonly signal: AbortSignal;
 }
 
 /** A request to the account's services. */
@@ -59,19 +70,21 @@ interface Environment {
 /** Path below the origin. */
 const cataloguePath = '/odata/v1';
 const bodyBytesMax = 128 * 1_024;
+const requestsMax = 1_000;
 
 /** Creates the app. Opens nothing. Dates are those of the sandbox's clock. */
 export function createServiceApp(options: ServiceAppOptions): Hono<Environment> {
-  const { provider, liveSettings, clock, random, requests, signal } = options;
+  const { provider, liveSettings, clock, random, requests } = options;
   const app = new Hono<Environment>();
   app.use(async (context, next) => {
     const { method, path } = context.req;
-    const logged = requests.open({ method, path, status: null });
+    const logged: LoggedRequest = { method, path, status: null };
+    requests.push(logged);
+    if (requests.length > requestsMax) requests.shift();
     const requestId = random.uuid();
     context.set('logged', logged);
     context.set('requestId', requestId);
     await next();
-    await clock.waitUntil(clock.now() + liveSettings.current().answerDelayMs, signal);
     if (context.env.outgoing.destroyed) return;
     // Otherwise Node would send the real time.
     context.header('Date', new Date(clock.now()).toUTCString());
@@ -124,13 +137,58 @@ async function answerTo(
   }
   const body = await req.text();
   if (query === null) return operation(body);
-  const { clock, signal } = options;
-  await clock.waitUntil(clock.now() + settings.queryDelayMs, signal);
-  const fault = query.isList
-    ? takeNext(queryFaults, settings.nextQueries, (nextQueries) =>
-        liveSettings.change({ nextQueries }),
-      )
-    : null;
-  if (fault === null) return query.answer();
-  return injectFault(fault, query.answer, settings.queryRetryAfterSeconds, form);
+  if (!query.isList) return query.answer();
+  const { nextQueries } = settings;
+  const fault = takeNext(queryFaults, nextQueries, (counts) =>
+    liveSettings.change({ nextQueries: counts }),
+  );
+  return fault === undefined ? query.answer() : injectFault(fault, query.answer, form);
+}
+
+type Filter = NonNullable<QueryOptions['filter']>;
+
+/**
+ * Returns the query of `Products` or `DeletedProducts` at a path below `/odata/v1`, with the catalogue's limits, order and errors; null for an
+ * unknown path.
+ */
+function productOperation(
+  path: string,
+  url: URL,
+  ledger: Pick<Ledger, 'select' | 'find'>,
+  form: ErrorForm,
+): { readonly isList: boolean; readonly answer: () => ServiceAnswer } | null {
+  const target = readProductPath(path);
+  if (target === null) return null;
+  const { entity, id } = target;
+  const answer = (): ServiceAnswer => {
+    const { options, refusal } = readQueryOptions(url.searchParams, entity);
+    if (refusal) return { status: refusal.status, body: refusalBody(refusal, form.requestId) };
+    if (id !== null) {
+      const product = ledger.find(entity, id);
+      if (product === undefined) return formedError(404, unknownProduct(id), form);
+      return { status: 200, body: recordAnswer(entity, options, product.record) };
+    }
+    const { filter, orderby, top, skip, count } = options;
+    const matches = filter === null ? () => true : compileFilter(datesFirst(filter));
+    const found = ledger.select(entity, { matches, orderby });
+    const end = skip + top;
+    // No link to a page that would be refused; the real service's behaviour there is not known.
+    const isLinked = found.length > end && top > 0 && end <= skipMax;
+    const body = listAnswer({
+      ...{ entity, options },
+      records: found.slice(skip, end).map(({ record }) => record),
+      count: count ? found.length : null,
+      nextLink: isLinked ? nextLink(url, { skip: end }) : null,
+    });
+    return { status: 200, body };
+  };
+  return { isList: id === null, answer };
+}
+
+/** Moves conditions on dates to the front: the other values of old products must be decompressed first. */
+function datesFirst(filter: Filter): Filter {
+  if (filter.node !== 'and') return filter;
+  const isDate = (term: Filter) => term.node === 'comparison' && /Date/.test(term.field);
+  const others = filter.terms.filter((term) => !isDate(term));
+  return { ...filter, terms: [...filter.terms.filter(isDate), ...others] };
 }

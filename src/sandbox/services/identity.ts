@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
 import type { Random, SandboxClock } from '../clock.ts';
-import type { LiveServiceSettings } from '../live-settings.ts';
+import type { LiveServiceSettings } from '../settings.ts';
 import { page, type ServiceAnswer, writeAnswer } from './service-answer.ts';
 
 /** Path of the realm, below the origin. */

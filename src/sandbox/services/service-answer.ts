@@ -1,9 +1,9 @@
-/** Shared parts of the imitated services: answers and their injected faults, bearer tokens, and the request log. */
+/** Shared parts of the imitated services: answers, their injected faults, and bearer tokens. */
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { HonoRequest } from 'hono';
 import { SubscriptionRefusal } from '../account.ts';
-import type { QueryFault, ServiceSettings } from '../live-settings.ts';
+import type { QueryFault, ServiceSettings } from '../settings.ts';
 
 /** An answer before it is sent. */
 export interface ServiceAnswer {
@@ -44,10 +44,10 @@ export async function writeAnswer(
 export function injectFault(
   fault: QueryFault,
   answer: () => ServiceAnswer,
-  retryAfterSeconds: number | null,
   form: ErrorForm,
 ): ServiceAnswer {
   if (fault === 'rateLimited') {
+    const { retryAfterSeconds } = form.settings;
     const headers = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
     return { ...formedError(429, 'Too many requests.', form), headers };
   }
@@ -72,23 +72,6 @@ export function bearerOf(request: HonoRequest): string | undefined {
   return /^Bearer +(\S+)$/i.exec(request.header('Authorization') ?? '')?.[1];
 }
 
-const requestsMax = 1_000;
-
-/** Creates an empty request log. */
-export function createRequestLog<Entry extends object>() {
-  const requests: Entry[] = [];
-  return {
-    /** Adds an entry; later changes to it appear in the log. */
-    open: (request: Entry): Entry => {
-      requests.push(request);
-      if (requests.length > requestsMax) requests.shift();
-      return request;
-    },
-    /** Returns copies of the last 1,000 entries, oldest first. */
-    entries: (): readonly Readonly<Entry>[] => requests.map((request) => ({ ...request })),
-  };
-}
-
 /** Thrown for invalid input; answered 422 with `errors`, in the form of the recorded answers. */
 export class InvalidInput extends Error {
   readonly errors: readonly object[];
@@ -111,9 +94,7 @@ export function refusalAnswer(error: unknown, form: ErrorForm): ServiceAnswer {
   const { kind, message } = error;
   // The detail for an invalid filter is a string (specification, Errors).
   if (kind === 'filter') return plainError(400, message);
-  const { limitStatus: limit, unknownIdStatus } = form.settings;
-  const statuses = { limit, 'unknown-id': unknownIdStatus, request: 400 };
-  return formedError(statuses[kind], message, form);
+  return formedError(kind === 'unknown-id' ? 404 : 400, message, form);
 }
 
 /** Returns an error with `detail` in the form of the settings. */
@@ -123,7 +104,6 @@ export function formedError(
   { settings, requestId }: ErrorForm,
 ): ServiceAnswer {
   const forms = {
-    string: message,
     object: { message, request_id: requestId },
     list: [{ type: 'value_error', loc: ['body'], msg: message, input: null, ctx: { error: {} } }],
   };

@@ -13,14 +13,7 @@ import {
 import type { Random } from '../clock.ts';
 import { notificationEvents } from '../delivery/notification.ts';
 import type { Queues } from '../delivery/queue.ts';
-import {
-  type LiveServiceSettings,
-  type QueueFault,
-  queryFaults,
-  queueFaults,
-  type ServiceSettings,
-  takeNext,
-} from '../live-settings.ts';
+import { type LiveServiceSettings, type QueueFault, queryFaults, takeNext } from '../settings.ts';
 import {
   type ErrorForm,
   formedError,
@@ -48,12 +41,9 @@ export function subscriptionOperations(
   form: ErrorForm,
 ): Record<string, Operation> | null {
   const { subscriptions } = services;
-  const { settings } = form;
   const ok = (body: object) => ({ status: 200, body });
   if (path === '/Subscriptions') return { POST: (body) => create(body, services, form) };
-  if (path === '/Subscriptions/Info') {
-    return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };
-  }
+  if (path === '/Subscriptions/Info') return { GET: () => ok(subscriptions.list().map(toJson)) };
   // Ids are unquoted in the path; a quoted id is an unknown path.
   const pattern = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)(\/Read|\/Ack)?$/i;
   const [, id, call] = pattern.exec(path) ?? [];
@@ -65,11 +55,11 @@ export function subscriptionOperations(
     return { status: 204, body: null };
   };
   return {
-    GET: () => ok(toJson(subscriptions.find(id), settings)),
+    GET: () => ok(toJson(subscriptions.find(id))),
     PATCH: (body) => {
       const changes = readChanges(body);
       if (changes === 'cancelled') return remove();
-      return ok(toJson(subscriptions.edit(id, changes), settings));
+      return ok(toJson(subscriptions.edit(id, changes)));
     },
     DELETE: remove,
   };
@@ -90,8 +80,8 @@ const creationSchema = z.object({
     z.array(z.enum(notificationEvents)).min(1),
   ),
   FilterParam: text,
+  // Validated but ignored: the answers are always false and 1.
   StageOrder: z.boolean().nullish(),
-  // Validated but ignored: the answer is always 1.
   Priority: z.number().nullish(),
   ...changesSchema.shape,
 });
@@ -111,7 +101,7 @@ function create(
     liveSettings.change({ createAnswersLost: createAnswersLost - 1 });
     return 'cut';
   }
-  return { status: 201, body: toJson(subscription, form.settings) };
+  return { status: 201, body: toJson(subscription) };
 }
 
 /** Returns the answer while the service is down. */
@@ -129,9 +119,8 @@ function readCreation(bodyText: string): NewSubscription {
   const { NotificationEpUsername: username = null, NotificationEpPassword: password = null } = body;
   return {
     status: body.Status ?? 'running',
-    events: body.SubscriptionEvent,
+    events: [...new Set(body.SubscriptionEvent)],
     filter: body.FilterParam ?? '',
-    stageOrder: body.StageOrder ?? false,
     address: type === 'pull' || endpoint == null ? null : { endpoint, username, password },
   };
 }
@@ -171,23 +160,19 @@ function readBody<Schema extends z.ZodType>(schema: Schema, bodyText: string): z
 }
 
 /** Formats a subscription as in the documented examples, without credentials. */
-function toJson(subscription: Subscription, settings: ServiceSettings): object {
-  const { id, filter, stageOrder, status, address, events, lastNotificationMs } = subscription;
-  const isDateShown = lastNotificationMs !== null && settings.lastNotificationDateShown;
-  const submitted = toIso(subscription.submittedMs);
-  // An example of 2024 has four digits and no zone, but is UTC.
-  const isOldForm = settings.submissionDateForm === 'withoutZone';
+function toJson(subscription: Subscription): object {
+  const { id, filter, status, address, events, submittedMs, lastNotificationMs } = subscription;
   return {
     Id: id,
     SubscriptionType: isPush(subscription) ? 'push' : 'pull',
     FilterParam: filter,
-    StageOrder: settings.stageOrderReturned && stageOrder,
+    StageOrder: false,
     Priority: 1,
     Status: status,
     ...(address && { NotificationEndpoint: address.endpoint }),
-    ...(isDateShown && { LastNotificationDate: toIso(lastNotificationMs) }),
-    SubscriptionEvent: settings.eventsAs === 'array' ? events : events.join(', '),
-    SubmissionDate: isOldForm ? submitted.replace('Z', '0') : submitted,
+    ...(lastNotificationMs !== null && { LastNotificationDate: toIso(lastNotificationMs) }),
+    SubscriptionEvent: events,
+    SubmissionDate: toIso(submittedMs),
     '@odata.context': '$metadata#OData.CSC.Subscription',
   };
 }
@@ -200,10 +185,9 @@ function answerRead(
   services: SubscriptionServices,
   form: ErrorForm,
 ): ServiceAnswer {
-  const { settings } = form;
-  const top = readTop(params.get('$top') ?? '1', settings);
+  const top = readTop(params.get('$top') ?? '1');
   const { subscription, queue } = queueOf(id, services);
-  if (subscription.status === 'paused' && settings.readOfPaused === 'refuse') {
+  if (subscription.status === 'paused' && form.settings.readOfPaused === 'refuse') {
     refuse(`Subscription with id ${id} is paused.`);
   }
   const fault = chooseFault(services, queue.isLastReadOutdated() ? ['doubleRead'] : []);
@@ -224,7 +208,10 @@ function answerAck(
   }
   const { subscription, queue } = queueOf(id, services);
   const { length } = queue.state();
-  const fault = chooseFault(services, ['ackAnswerLost', ...(length > 0 ? ['otherReader'] : [])]);
+  const fault = chooseFault(
+    services,
+    length > 0 ? ['ackAnswerLost', 'otherReader'] : ['ackAnswerLost'],
+  );
   if (fault === 'connectionCut') return 'cut';
   if (fault === 'otherReader') {
     queue.lose(1, 'acknowledged by another reader (injected by the sandbox)');
@@ -253,7 +240,7 @@ function queueOf(id: string, { subscriptions, queues }: SubscriptionServices) {
 }
 
 /** Reads `$top`. Throws InvalidInput with the recorded errors of `$top` in product queries. */
-function readTop(input: string, { readTopBeyondMax }: ServiceSettings): number {
+function readTop(input: string): number {
   const fail = (type: string, msg: string): never => {
     throw new InvalidInput([{ type, loc: ['query', '$top'], msg, input }]);
   };
@@ -262,10 +249,8 @@ function readTop(input: string, { readTopBeyondMax }: ServiceSettings): number {
   }
   const top = Number(input);
   if (top < 1) fail('greater_than_equal', 'Input should be greater than or equal to 1');
-  if (top > topMax && readTopBeyondMax === 'refuse') {
-    fail('less_than_equal', `Input should be less than or equal to ${topMax}`);
-  }
-  return Math.min(top, topMax);
+  if (top > topMax) fail('less_than_equal', `Input should be less than or equal to ${topMax}`);
+  return top;
 }
 
 /**
@@ -274,24 +259,23 @@ function readTop(input: string, { readTopBeyondMax }: ServiceSettings): number {
  */
 function chooseFault(
   { liveSettings, queueRandom }: SubscriptionServices,
-  ownFaults: readonly string[],
-): QueueFault | null {
+  ownFaults: readonly QueueFault[],
+): QueueFault | undefined {
   const { nextQueueCalls, queueFaults: shares } = liveSettings.current();
-  const possible: readonly string[] = [...queryFaults, ...ownFaults];
-  const applicable = queueFaults.filter((fault) => possible.includes(fault));
+  const applicable = [...queryFaults, ...ownFaults];
   const ordered = takeNext(applicable, nextQueueCalls, (counts) =>
     liveSettings.change({ nextQueueCalls: counts }),
   );
-  return ordered ?? applicable.find((fault) => queueRandom.chance(shares[fault])) ?? null;
+  return ordered ?? applicable.find((fault) => queueRandom.chance(shares[fault]));
 }
 
 /** Returns the answer, with its fault if that is one of the common faults. */
 function withFault(
-  fault: QueueFault | null,
+  fault: QueueFault | undefined,
   answer: () => ServiceAnswer,
   form: ErrorForm,
 ): ServiceAnswer {
   const common = queryFaults.find((one) => one === fault);
   if (common === undefined) return answer();
-  return injectFault(common, answer, form.settings.queueRetryAfterSeconds, form);
+  return injectFault(common, answer, form);
 }

@@ -7,7 +7,7 @@ import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
-import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import { type FakeIoOptions, silentLog, startCommand, type Words } from '../../helpers/fake-io.ts';

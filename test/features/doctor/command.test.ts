@@ -7,7 +7,7 @@ import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Level } from '../../../src/core/terms/evaluation.ts';
 import { type Finding, finding } from '../../../src/core/terms/finding.ts';
 import { runSteps } from '../../../src/features/doctor/run-steps.ts';
-import { otherProject } from '../../../src/sandbox/live-settings.ts';
+import { otherProject } from '../../../src/sandbox/settings.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

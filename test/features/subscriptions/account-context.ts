@@ -8,7 +8,7 @@ import { writeCredentialsFile } from '../../../src/core/config/endpoint-credenti
 import { serve } from '../../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { startSandbox } from '../../../src/sandbox/sandbox.ts';
-import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { type FakeIoOptions, runCommand, testIo, type Words } from '../../helpers/fake-io.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

@@ -52,7 +52,7 @@ describe('register with product flags', () => {
     const context = await openAccountContext({
       sandbox: { past: { durationMs: 20 * 86_400_000, productsPerDay: 50 } },
     });
-    context.sandbox.service.change({ queryRetryAfterSeconds: 1, nextQueries: { rateLimited: 1 } });
+    context.sandbox.service.change({ retryAfterSeconds: 1, nextQueries: { rateLimited: 1 } });
     const shown = await expectEnd(context.run('register --collection S2 --dry-run'), 0);
     const [, count] =
       /The filter matches ([\d,]+) products? published in the last 7 days/.exec(shown.err) ?? [];

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
+import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, printedJson, startCommand } from '../../helpers/fake-io.ts';
 import { type AccountContext, asPerson, openAccountContext, unmanaged } from './account-context.ts';

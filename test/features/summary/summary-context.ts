@@ -1,7 +1,7 @@
 /** The sandbox's inference service, and a data directory with products to write about. */
 import { onTestFinished } from 'vitest';
-import { demoProject, type InferenceSettingsInput } from '../../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../../src/sandbox/sandbox.ts';
+import { demoProject, type InferenceSettingsInput } from '../../../src/sandbox/settings.ts';
 import type { FakeIoOptions } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { createProductContext } from '../products/product-samples.ts';

@@ -6,6 +6,7 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import { app } from './app.ts';
 import { addressRanges, endpointPassword } from './core/config/values.ts';
+import type { Feature, LibraryPorts } from './core/feature.ts';
 import { type CredentialPair, createProbeProofCheck } from './core/http/probe-proof.ts';
 import { AppError } from './core/terms/app-error.ts';
 import type {
@@ -19,17 +20,6 @@ import type {
   Receipt,
 } from './core/terms/ports.ts';
 import { followLog } from './core/terms/streams.ts';
-import {
-  openStoredProducts,
-  type ProductsQuestion,
-  type StoredProducts,
-} from './features/products/index-file/products.ts';
-import type {
-  SummaryQuery,
-  SummaryReader,
-  SummaryRow,
-  SummaryText,
-} from './features/summary/terms.ts';
 import type { Entity } from './filter/filter-tree.ts';
 import type { ProductKey } from './filter/product-order.ts';
 import type { FoundProduct, ProductRow } from './filter/products.ts';
@@ -83,14 +73,8 @@ export type {
   Outcome,
   ProductKey,
   ProductRow,
-  ProductsQuestion,
   Quarantine,
   Receipt,
-  StoredProducts,
-  SummaryQuery,
-  SummaryReader,
-  SummaryRow,
-  SummaryText,
 };
 
 /** Interval at which `follow` checks for new rows. */
@@ -111,16 +95,14 @@ export interface Store
   extends Intake,
     NotificationLog,
     Omit<Cursors, 'moveCursor'>,
-    Omit<Quarantine, 'retry'> {
+    Omit<Quarantine, 'retry'>,
+    LibraryPorts {
   /** Moves a reader's cursor forward or back. It is on disk when the promise resolves. Rejects with `unavailable`. */
   moveCursor(reader: string, position: number): Promise<void>;
   /** Parses a quarantined body again, and stores its notifications if that succeeds. Rejects with `not_found`. */
   retry(quarantineId: number): Promise<Receipt>;
   /** Streams rows, oldest first, and then new ones as they arrive, until the signal is aborted. */
   follow(options: FollowOptions): AsyncIterable<NotificationRow>;
-  products: StoredProducts;
-  /** Summaries of products and digests, written by `earshot start` or `earshot summarize`. */
-  summaries: Pick<SummaryReader, 'find' | 'textsOf'>;
   /** Completes accepted deliveries, and ends the threads of the store. */
   close(): Promise<void>;
 }
@@ -132,12 +114,18 @@ export interface Store
 export async function openStore(options: { dataDir: string }): Promise<Store> {
   const { dataDir } = parse(storeOptions, options, 'openStore');
   const store = await openStoreAt({ dataDir, tables: tablesOf(app), nowUs });
-  const { products, close: closeProducts } = openStoredProducts(dataDir, store);
+  const features: readonly Feature[] = app;
+  const opened = await Promise.all(
+    features.flatMap(
+      ({ library = null }) => library?.().then((open) => open(dataDir, store)) ?? [],
+    ),
+  );
+  const ports = Object.assign({}, ...opened.map((one) => one.ports)) as LibraryPorts;
   return {
     ...store,
-    products,
+    ...ports,
     close: async () => {
-      await closeProducts();
+      for (const one of opened) await one.close();
       await store.close();
     },
     moveCursor: (reader, position) => store.moveCursor(reader, position, nowUs()),

@@ -12,7 +12,6 @@ import {
   isAppError,
   name,
   openStore,
-  type ProductsQuestion,
   type Store,
 } from '../src/index.ts';
 import { recordOf, samples } from './features/products/product-samples.ts';
@@ -141,7 +140,10 @@ function deliveryOf(sample: (typeof samples)[number]) {
   );
 }
 
-async function digits(store: Store, question?: ProductsQuestion): Promise<string> {
+async function digits(
+  store: Store,
+  question?: Parameters<Store['products']['find']>[0],
+): Promise<string> {
   const found = await collect(store.products.find(question));
   return found.map(({ row }) => row.productId.slice(-1)).join('');
 }

@@ -8,7 +8,7 @@ import type { JobSlot } from '../receiver/job-slot.ts';
 import type { StartService } from '../receiver/service.ts';
 import type { SharedStore } from '../store/open-configured.ts';
 import type { PruneSteps } from '../store/pruning/terms.ts';
-import type { StoreReader } from '../store/store.ts';
+import type { Store, StoreReader } from '../store/store.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
@@ -31,6 +31,16 @@ export interface CommandSlot {
   overview?: string;
   load: () => Promise<(io: Io) => Command>;
 }
+
+/** Members of the store of the library (src/index.ts). Features declare theirs in this interface. */
+// biome-ignore lint/suspicious/noEmptyInterface: extended by features
+export interface LibraryPorts {}
+
+/** Opens what a feature adds to the store of the library, beside its tables. */
+export type OpenLibrary = (
+  dataDir: string,
+  store: Store,
+) => { ports: Partial<LibraryPorts>; close(): Promise<void> };
 
 /** Everything that a feature may contribute. Every slot is optional. */
 export interface Feature {
@@ -63,6 +73,8 @@ export interface Feature {
   activeAlerts?: (store: StoreReader) => Promise<readonly Alert[]>;
   /** Parts of the status, with their alerts and metrics. */
   status?: () => Promise<{ parts: readonly StatusPart[] }>;
+  /** What the store of the library has of this feature. */
+  library?: () => Promise<OpenLibrary>;
   /** Work around a pruning by command. */
   pruneSteps?: () => Promise<PruneSteps>;
   /** Steps of `earshot doctor`. */

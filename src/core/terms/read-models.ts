@@ -149,7 +149,7 @@ export const summaryTextSchema = z.object({
   createdAtUs: z.number(),
 });
 
-type SummaryText = z.infer<typeof summaryTextSchema>;
+export type SummaryText = z.infer<typeof summaryTextSchema>;
 
 export const toTextJson = (text: SummaryText) => toJson(summaryTextSchema, text);
 

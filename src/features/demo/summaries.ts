@@ -16,10 +16,16 @@ export const summarySettings = {
   EARSHOT_SUMMARY_TOKENS_PER_DAY: '1000000',
 };
 
-/** Maximum wait for the summaries after the last notification. */
-const timeoutMs = 12_000;
+/** Maximum wait without a new summary after the last notification. */
+const idleMsMax = 12_000;
 
 const pollMs = 100;
+
+/** Opens the texts of the demo's store; null in a program without summaries. */
+async function openTexts({ features }: Pick<Io, 'features'>, store: RunningReceiver['store']) {
+  const source = features.find(({ productTexts }) => productTexts)?.productTexts;
+  return (await source?.())?.reader(store) ?? null;
+}
 
 /**
  * Waits for the summaries, and compares them with the answers of the sandbox. Ends early if the signal is aborted.
@@ -27,22 +33,27 @@ const pollMs = 100;
  * sentence each.
  */
 export async function countSummaries(
-  { nowUs, signal }: Pick<Io, 'nowUs' | 'signal'>,
+  io: Pick<Io, 'nowUs' | 'signal' | 'features'>,
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
   { inference }: Pick<Sandbox, 'inference'>,
 ) {
+  const { nowUs, signal } = io;
+  const texts = await openTexts(io, store);
+  if (texts === null) return { summaries: 0, rest: null, mismatches: [] };
   const { indexedPosition } = await products.indexState();
-  const untilMs = performance.now() + timeoutMs;
-  let [left, isSpent] = [1, false];
+  let untilMs = performance.now() + idleMsMax;
+  let [left, isSpent] = [Number.POSITIVE_INFINITY, false];
   for (let isRead = false; !isRead || (left > 0 && !isSpent); await pause(pollMs, signal)) {
     if (performance.now() > untilMs || signal.aborted) break;
-    ({ waiting: left } = await store.summaries.waiting());
+    const { waiting } = await texts.waiting();
+    if (waiting !== left) untilMs = performance.now() + idleMsMax;
+    left = waiting;
     isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
-    isSpent = (await store.summaries.spending(nowUs())).requests >= requestsPerDay;
+    isSpent = (await texts.spending(nowUs())).requests >= requestsPerDay;
   }
   const mismatches: string[] = [];
   let summaries = 0;
-  for await (const { productName, text, state, reason } of store.summaries.find({})) {
+  for await (const { productName, text, state, reason } of texts.find({})) {
     if (text?.model != null) summaries += 1;
     else if (state === 'done') mismatches.push(`${printable(productName ?? '')}: ${reason}`);
   }
@@ -53,7 +64,7 @@ export async function countSummaries(
   }
   const why = isSpent
     ? `the budget of ${requestsPerDay} requests per day is used up`
-    : 'the time limit was reached';
+    : 'no more were written in time';
   return { summaries, rest: left === 0 ? null : `${left} summaries waiting: ${why}.`, mismatches };
 }
 
@@ -63,9 +74,10 @@ export async function showSummaries(
   { store }: Pick<RunningReceiver, 'store'>,
   { limit, heading }: { limit: number; heading: string },
 ): Promise<void> {
+  const texts = await openTexts(io, store);
   const paint = painter(io, io.stdout);
   const lines: string[] = [];
-  for await (const { productName, text } of store.summaries.find({ state: 'done', limit })) {
+  for await (const { productName, text } of texts?.find({ state: 'done', limit }) ?? []) {
     if (text === null) continue;
     const name = shorten(printable(productName ?? ''), widthOf(io.stdout));
     const summary = wrapText(printable(text.text), '  ', io.stdout).join('\n');

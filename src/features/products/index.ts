@@ -2,14 +2,47 @@
 
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile } from '../../core/host/module-file.ts';
-import type { Products } from '../../filter/products.ts';
-import { defineTables } from '../../store/tables.ts';
+import type { SummaryText } from '../../core/terms/read-models.ts';
+import type { FoundProduct, Products } from '../../filter/products.ts';
+import { defineTables, type ReaderPorts } from '../../store/tables.ts';
+import type { StoredProducts } from './index-file/products.ts';
 import type { ProductFormat } from './output.ts';
+import type { Places } from './places/places.ts';
+
+interface ListedText {
+  productName: string | null;
+  text: SummaryText | null;
+  state: 'waiting' | 'done';
+  /** Why the text waits, or why it is from the template. */
+  reason: string | null;
+}
+
+/** Texts about products. */
+export interface ProductTexts {
+  /** Returns the written texts by product id. */
+  writtenTexts(
+    store: ReaderPorts,
+    productIds: readonly string[],
+  ): Promise<ReadonlyMap<string, SummaryText>>;
+  /** Reads the texts of products, written and waiting. */
+  reader(store: ReaderPorts): {
+    find(query: { state?: 'done'; limit?: number }): AsyncIterable<ListedText>;
+    waiting(): Promise<{ waiting: number }>;
+    spending(nowUs: number): Promise<{ requests: number }>;
+  };
+  /** Returns the text of a product without a written one. */
+  textFromFacts(found: FoundProduct, places: Places, nowUs: number): SummaryText;
+}
 
 declare module '../../core/feature.ts' {
+  interface LibraryPorts {
+    products: StoredProducts;
+  }
   interface Feature {
     /** Formats of `query products`. */
     productFormats?: readonly ProductFormat[];
+    /** Texts for `query products --summaries` and `/api/products?summary=true`. One feature has them. */
+    productTexts?: () => Promise<ProductTexts>;
   }
 }
 
@@ -31,6 +64,9 @@ declare module '../../core/api/listener-slot.ts' {
   interface ConsoleParts {
     products: Products;
   }
+  interface ListenerSlot {
+    productTexts?: ProductTexts;
+  }
 }
 
 export const products = defineFeature({
@@ -51,6 +87,7 @@ export const products = defineFeature({
   pruneSteps: async () => (await import('./prune-steps.ts')).pruneSteps,
   service: async (context) => (await import('./service.ts')).serveProducts(context),
   listener: () => import('./listener.ts'),
+  library: async () => (await import('./index-file/products.ts')).openStoredProducts,
   tables: [
     defineTables({
       group: 'products',

@@ -6,5 +6,14 @@ import { productsRoute } from './route.ts';
 export const pages = [productsPage];
 
 export const routes = (parts: ConsoleParts): ServedRoute[] => [
-  { route: productsRoute(parts), line: 'products' },
+  {
+    route: productsRoute({
+      ...parts,
+      textsOf: async (productIds) => {
+        const source = parts.slots.find(({ productTexts }) => productTexts)?.productTexts;
+        return (await source?.writtenTexts(parts, productIds)) ?? new Map();
+      },
+    }),
+    line: 'products',
+  },
 ];

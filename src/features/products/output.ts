@@ -23,6 +23,7 @@ import type { FoundProduct } from '../../filter/products.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
 import { cellsOfRecord, productColumns, timeColumn } from './cells.ts';
+import type { ProductTexts } from './index.ts';
 
 /** A format of `query products`, as lines. */
 export interface ProductFormat {
@@ -193,18 +194,21 @@ const lookupBatchSize = 64;
 /** Adds the summary of each product, in the same order. */
 export async function* withTexts(
   found: AsyncIterable<FoundProduct>,
+  texts: ProductTexts,
   { dataDir, nowUs, features }: { dataDir: string } & Pick<Io, 'nowUs' | 'features'>,
 ): AsyncGenerator<ShownProduct> {
   const { lazyPlaces } = await import('./places/places.ts');
-  const { textFromFacts } = await import('../summary/product-facts.ts');
   const store = openStoreReader(dataDir, tablesOf(features));
   const places = lazyPlaces();
   try {
     for await (const batch of batches(found, lookupBatchSize)) {
-      const written = await store.summaries.textsOf(batch.map(({ row }) => row.productId));
+      const written = await texts.writtenTexts(
+        store,
+        batch.map(({ row }) => row.productId),
+      );
       for (const product of batch) {
         const text =
-          written.get(product.row.productId) ?? textFromFacts(product, places(), nowUs());
+          written.get(product.row.productId) ?? texts.textFromFacts(product, places(), nowUs());
         yield { ...product, summary: toTextJson(text) };
       }
     }

@@ -71,6 +71,10 @@ const ownForms = [...outputForms, 'geojson', 'geoparquet', 'ids'];
 const formatsOf = ({ features }: Pick<Io, 'features'>): ProductFormat[] =>
   features.flatMap(({ productFormats = [] }) => productFormats);
 
+/** Opens the texts of the feature that has them. */
+const openTexts = ({ features }: Pick<Io, 'features'>) =>
+  features.find(({ productTexts }) => productTexts)?.productTexts;
+
 export const queryProductsCommand = defineCommand('products', {
   description: 'Search products by their newest known state, or search deleted products.',
   flags: (command, io) => {
@@ -84,10 +88,9 @@ export const queryProductsCommand = defineCommand('products', {
         '--after <key>',
         'only rows after this row (the key is printed at the end of a page)',
       );
-    return addTableFlags(
-      addOutputForms(command, [...ownForms, ...formatsOf(io).map(({ name }) => name)]),
-    )
-      .option('--summaries', 'add the summary of each product')
+    addOutputForms(command, [...ownForms, ...formatsOf(io).map(({ name }) => name)]);
+    if (openTexts(io)) command.option('--summaries', 'add the summary of each product');
+    return addTableFlags(command)
       .addOption(
         new Option('--count', 'print only the number of products').conflicts([
           'after',
@@ -126,11 +129,7 @@ ${formatsOf(io)
                 processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
---summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-facts and createdAt. csv and geoparquet have the columns summary and summaryModel. In the
-format ids, each line has the id, a tab and the text.
-
---explain counts the products that match each condition alone, and those that match all of them.
+${openTexts(io) ? `${textsHelp}\n\n` : ''}--explain counts the products that match each condition alone, and those that match all of them.
 Fields of --explain with --json: entity, filter, orderby, conditions (condition, count, isMinimum),
 matches, products, narrowedBy, byColumns, byRecords, plan.
   isMinimum   true if counting took too long
@@ -148,6 +147,10 @@ Examples:
   run: queryProducts,
 });
 
+const textsHelp = `--summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
+facts and createdAt. csv and geoparquet have the columns summary and summaryModel. In the
+format ids, each line has the id, a tab and the text.`;
+
 /** A terminal would interpret bytes of a file as commands. */
 function refuseTerminal({ output: form }: QueryProductsFlags, { stdout }: Io): void {
   if (form !== 'geoparquet' || stdout.isTTY !== true) return;
@@ -162,7 +165,7 @@ async function queryProducts(
   io: Io & Pick<CommandContext, 'version'>,
   flags: QueryProductsFlags,
 ): Promise<void> {
-  const { output: form, summaries: texts = false, wide = false } = flags;
+  const { output: form, summaries: hasTexts = false, wide = false } = flags;
   if (flags.explain && form !== 'table' && form !== 'json') {
     throw new AppError('usage', '--explain supports only table and json output.', {
       advice: 'Omit --output, or use --json.',
@@ -174,26 +177,27 @@ async function queryProducts(
       advice: 'Use --output geojson or ndjson.',
     });
   }
-  const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
+  const columns = readColumns(flags.columns, form, productFieldNames({ texts: hasTexts }));
   const question = readQuestion(io, flags, columns);
   const place = loadConfig(io, ['data']);
   const isLinked = format !== undefined || ['csv', 'geojson', 'geoparquet'].includes(form);
   const hasLinks = columns !== undefined || isLinked;
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   const lines = await linesOf(format, io, catalogueUrl);
+  const texts = flags.summaries ? await openTexts(io)?.() : undefined;
   await withCurrentIndex(place, io, async (products) => {
-    const { stdout, stderr, signal, nowUs, version } = io;
+    const { stdout, stderr, signal, nowUs, version, features } = io;
     if (flags.explain) return explain(io, products, question, flags.json === true);
     if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
     const found = untilAborted(products.find(question, signal), signal);
     const { dataDir } = place;
-    const shown = texts ? withTexts(found, { dataDir, nowUs, features: io.features }) : found;
+    const shown = texts ? withTexts(found, texts, { dataDir, nowUs, features }) : found;
     const { order, limit } = question;
     const progress = createProgressLine(stderr);
     const onProgress = (count: number) => {
       if (!stdout.isTTY) progress.show(`${countText(count)} products`);
     };
-    const options = { columns, texts, wide, catalogueUrl, lines, orderedBy: order.by };
+    const options = { columns, texts: hasTexts, wide, catalogueUrl, lines, orderedBy: order.by };
     const file = { version, onProgress };
     const written = writeProducts(stdout, form, shown, { ...options, ...file });
     const { count, last } = await written.finally(progress.clear);

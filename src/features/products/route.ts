@@ -17,6 +17,7 @@ import {
   productFields,
   productLinkFields,
   productSchema,
+  type SummaryText,
   summaryTextSchema,
   toProductJson,
   toProductLinks,
@@ -38,7 +39,6 @@ import {
 } from '../../filter/product-order.ts';
 import { toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductCount, ProductQuery, Products } from '../../filter/products.ts';
-import type { SummaryReader, SummaryText } from '../summary/terms.ts';
 
 const productJson = jsonSchemaOf(
   productSchema.extend({
@@ -157,11 +157,11 @@ const featureCollection = z.object({
 /** Returns the route. */
 export function productsRoute({
   products,
-  summaries,
+  textsOf,
   catalogueUrl,
 }: {
   products: Products;
-  summaries: Pick<SummaryReader, 'textsOf'>;
+  textsOf: (productIds: readonly string[]) => Promise<ReadonlyMap<string, SummaryText>>;
   catalogueUrl: string;
 }): ApiRoute {
   return apiRoute({
@@ -188,7 +188,7 @@ export function productsRoute({
       const next =
         page.next === null ? null : withParameter(url, 'cursor', writeKey(page.next, asked));
       const ids = page.found.map(({ row }) => row.productId);
-      const texts = params.summary === 'true' ? await summaries.textsOf(ids) : null;
+      const texts = params.summary === 'true' ? await textsOf(ids) : null;
       const count = countFields(page.count);
       const warning = params.bbox?.warning;
       const headers = { ...page.headers, ...(warning ? { [warningHeader]: warning } : {}) };

@@ -6,6 +6,13 @@ import { pages } from '../../store/paging.ts';
 import { defineTables } from '../../store/tables.ts';
 import type { Summaries, SummaryReader } from './terms.ts';
 
+declare module '../../core/feature.ts' {
+  interface LibraryPorts {
+    /** Summaries of products and digests, written by `earshot start` or `earshot summarize`. */
+    summaries: Pick<SummaryReader, 'find' | 'textsOf'>;
+  }
+}
+
 declare module '../../store/tables.ts' {
   interface ReaderPorts {
     summaries: SummaryReader;
@@ -33,6 +40,7 @@ export const summary = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
+  productTexts: async () => (await import('./product-texts.ts')).productTexts,
   tables: [
     defineTables<typeof import('./operations.ts'), SummaryReader, Summaries>({
       group: 'summaries',

@@ -195,6 +195,8 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
   });
 }
 
+export { productTexts } from './product-texts.ts';
+
 export const pages = [summariesPage];
 
 export const productPanels = [summaryPanel];

@@ -2,8 +2,8 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { app } from '../../../src/app.ts';
-
 import { withTexts } from '../../../src/features/products/output.ts';
+import { productTexts } from '../../../src/features/summary/product-texts.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { nowUs, printedJson } from '../../helpers/fake-io.ts';
@@ -117,7 +117,7 @@ it('every product of a stream gets its own summary, in order, looked up one batc
       yield foundProduct({ productId: guid(`${read === count ? 2 : read}`), position: read });
     }
   };
-  const shown = withTexts(found(), { dataDir, features: app, nowUs: () => nowUs });
+  const shown = withTexts(found(), productTexts, { dataDir, features: app, nowUs: () => nowUs });
   const first = await shown.next();
   expect(read).toBe(64);
   const all = [...(first.done === true ? [] : [first.value]), ...(await collect(shown))];

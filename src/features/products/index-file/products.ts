@@ -124,7 +124,7 @@ export interface StoredProducts {
 export function openStoredProducts(
   dataDir: string,
   log: Pick<NotificationLog, 'lastPosition'>,
-): { products: StoredProducts; close(): Promise<void> } {
+): { ports: { products: StoredProducts }; close(): Promise<void> } {
   const index = openProducts(dataDir);
   const closing = new AbortController();
   let indexedPosition = -1;
@@ -138,12 +138,14 @@ export function openStoredProducts(
     return query;
   };
   return {
-    products: {
-      find: async function* (question = {}) {
-        yield* index.find(await upToDate(question));
+    ports: {
+      products: {
+        find: async function* (question = {}) {
+          yield* index.find(await upToDate(question));
+        },
+        count: async (question = {}) => index.count(await upToDate(question)),
+        keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
       },
-      count: async (question = {}) => index.count(await upToDate(question)),
-      keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
     },
     close: async () => {
       closing.abort();

@@ -211,10 +211,9 @@ describe('the index', () => {
   it('is updated by the library before a query, even if the restored log ends before the indexed position', async () => {
     const { store, dataDir } = await openProductContext();
     let lastPosition = 2;
-    const { products, close } = openStoredProducts(dataDir, {
-      lastPosition: async () => lastPosition,
-    });
-    onTestFinished(close);
+    const opened = openStoredProducts(dataDir, { lastPosition: async () => lastPosition });
+    const { products } = opened.ports;
+    onTestFinished(opened.close);
     for (const sample of samples.slice(0, 2)) await store.accept(deliveryOf(sample));
     expect(await products.count()).toBe(2);
     for (const sample of samples.slice(2, 4)) await store.accept(deliveryOf(sample));

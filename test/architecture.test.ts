@@ -131,6 +131,20 @@ describe('the source tree', () => {
     expect(needed.filter((name) => !folders.includes(name))).toEqual([]);
   });
 
+  it('imports of another feature only its index and the files that it offers', () => {
+    const crossing = edges.filter(
+      ({ file, name }) =>
+        graph.has(name) &&
+        partOf(name).startsWith('features/') &&
+        file !== 'app.ts' &&
+        partOf(file) !== partOf(name),
+    );
+    const offered = app.flatMap((feature: Feature) =>
+      ['index.ts', ...(feature.offers ?? [])].map((file) => `features/${feature.name}/${file}`),
+    );
+    expect(crossing.filter(({ name }) => !offered.includes(name))).toEqual([]);
+  });
+
   it('has no cycles between files at run time', () => {
     const finished = new Set<string>();
     const cycles: string[][] = [];

@@ -45,8 +45,10 @@ export type OpenLibrary = (
 /** Everything that a feature may contribute. Every slot is optional. */
 export interface Feature {
   name: string;
-  /** Features whose `public.ts` this one imports. */
+  /** Features that this one imports: their `index.ts`, and the files that they name in `offers`. */
   needs?: readonly string[];
+  /** Files of the folder that other features may import. An index that re-exported them would load them at each start. */
+  offers?: readonly string[];
   commands?: readonly CommandSlot[];
   /** Parts that commands may request by name. */
   parts?: Readonly<Record<string, OpenPart>>;

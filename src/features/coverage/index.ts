@@ -27,6 +27,17 @@ declare module '../../store/tables.ts' {
 export const coverage = defineFeature({
   name: 'coverage',
   needs: ['products'],
+  offers: [
+    'compare-page.ts',
+    'completeness.ts',
+    'coverage.ts',
+    'hours.ts',
+    'job.ts',
+    'open-listing.ts',
+    'reconcile-command.ts',
+    'settings.ts',
+    'tasks.ts',
+  ],
   commands: [
     {
       name: 'coverage',

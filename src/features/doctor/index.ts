@@ -4,6 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const doctor = defineFeature({
   name: 'doctor',
   needs: ['subscriptions', 'status'],
+  offers: ['command.ts'],
   commands: [
     {
       name: 'doctor',

@@ -4,6 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const notifications = defineFeature({
   name: 'notifications',
   needs: ['products'],
+  offers: ['output.ts'],
   commands: [
     {
       name: 'query',

@@ -71,6 +71,20 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const products = defineFeature({
   name: 'products',
+  offers: [
+    'cells.ts',
+    'flags.ts',
+    'index-file/index-maintenance.ts',
+    'index-file/products.ts',
+    'output.ts',
+    'page/product-columns.ts',
+    'page/product-search.ts',
+    'page/small-map.ts',
+    'places/places.ts',
+    'product-index.ts',
+    'route.ts',
+    'settings.ts',
+  ],
   status: () => import('./status.ts'),
   commands: [
     {

@@ -4,6 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const setup = defineFeature({
   name: 'setup',
   needs: ['subscriptions', 'products', 'doctor', 'status'],
+  offers: ['env-file.ts'],
   commands: [
     {
       name: 'setup',

@@ -4,6 +4,13 @@ import { defineFeature } from '../../core/feature.ts';
 export const subscriptions = defineFeature({
   name: 'subscriptions',
   needs: ['coverage', 'products'],
+  offers: [
+    'filter-text.ts',
+    'plan-output.ts',
+    'register-command.ts',
+    'register-filter.ts',
+    'state.ts',
+  ],
   status: () => import('./status.ts'),
   commands: [
     {

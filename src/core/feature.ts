@@ -36,7 +36,7 @@ export interface CommandSlot {
 // biome-ignore lint/suspicious/noEmptyInterface: extended by features
 export interface LibraryPorts {}
 
-/** Opens what a feature adds to the store of the library, beside its tables. */
+/** Opens what a feature adds to the store of the library, in addition to its tables. */
 export type OpenLibrary = (
   dataDir: string,
   store: Store,
@@ -75,7 +75,7 @@ export interface Feature {
   activeAlerts?: (store: StoreReader) => Promise<readonly Alert[]>;
   /** Parts of the status, with their alerts and metrics. */
   status?: () => Promise<{ parts: readonly StatusPart[] }>;
-  /** What the store of the library has of this feature. */
+  /** Members of the store of the library. */
   library?: () => Promise<OpenLibrary>;
   /** Work around a pruning by command. */
   pruneSteps?: () => Promise<PruneSteps>;

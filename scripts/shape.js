@@ -89,6 +89,23 @@ function importersOf(files) {
   return importers;
 }
 
+/**
+ * Counts the source files outside the folder of each feature that import from it, without the list of features.
+ * @param {Map<string, string>} files
+ */
+function outsideByFeature(files) {
+  /** @type {Record<string, Set<string>>} */
+  const outside = {};
+  for (const [path, importers] of importersOf(files)) {
+    const [folder, feature] = /^src\/features\/([^/]+)\//.exec(path) ?? [];
+    if (folder === undefined || feature === undefined) continue;
+    const others = [...importers].filter((by) => by.startsWith('src/') && by !== 'src/app.ts');
+    outside[feature] ??= new Set();
+    for (const by of others) if (!by.startsWith(folder)) outside[feature].add(by);
+  }
+  return Object.fromEntries(Object.entries(outside).map(([name, { size }]) => [name, size]));
+}
+
 /** @param {Map<string, string>} files */
 function measure(files) {
   /** @param {string} folder */
@@ -144,4 +161,6 @@ if (arguments_.includes('--list')) {
   printRows(measure(filesThen).rows, now.rows);
   print('\nlines of code');
   printRows(codeByFolder(filesThen), codeByFolder(files));
+  print('\nfiles outside the folder that import a feature');
+  printRows(outsideByFeature(filesThen), outsideByFeature(files));
 }

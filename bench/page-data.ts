@@ -1,6 +1,6 @@
 /** A receiver with many products of the last days, as a process, for the benchmark of the web page. */
 import { randomUUID } from 'node:crypto';
-import { hourUs } from '../src/core/terms/time-units.ts';
+import { hourUs } from '../src/core/terms/dates.ts';
 import { openStore } from '../test/helpers/store.ts';
 import type { BenchContext } from './harness.ts';
 import { freePort } from './processes.ts';

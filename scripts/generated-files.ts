@@ -1,13 +1,18 @@
 /** Files generated from the program's own tables: path in the project -> text. */
 import type { Command, Option } from 'commander';
 import { app } from '../src/app.ts';
-import { asCalled } from '../src/core/cli/called-as.ts';
 import type { Io, Output } from '../src/core/cli/io.ts';
-import { commandsByGroup, createProgram, fullName, withChildren } from '../src/core/cli/program.ts';
-import { exitCodeOf } from '../src/core/cli/run.ts';
+import { asCalled } from '../src/core/cli/output.ts';
+import {
+  commandsByGroup,
+  createProgram,
+  exitCodeOf,
+  fullName,
+  withChildren,
+} from '../src/core/cli/run.ts';
 import { loadSettings } from '../src/core/config/config.ts';
 import type { MetricRow } from '../src/core/status/gauge.ts';
-import { loadStatusParts, type StatusPart } from '../src/core/status/status-part.ts';
+import { loadStatusParts, type StatusPart } from '../src/core/status/status.ts';
 import { errorMeanings } from '../src/core/terms/app-error.ts';
 import { allFaults } from '../src/core/terms/faults.ts';
 import { metricGroups } from '../src/features/metrics/metric-table.ts';

@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { app } from './app.ts';
-import { addressRanges, endpointPassword } from './core/config/values.ts';
+import { type CredentialPair, createProbeProofCheck } from './core/config/endpoint-credentials.ts';
+import { addressRanges, endpointPassword } from './core/config/variables.ts';
 import type { Feature, LibraryPorts } from './core/feature.ts';
-import { type CredentialPair, createProbeProofCheck } from './core/http/probe-proof.ts';
 import { AppError } from './core/terms/app-error.ts';
 import type {
   Cursors,

@@ -1,6 +1,6 @@
 /** An example of a feature: marks on products. In `src/features/marks`, the imports are without `src/`. */
 import { defineFeature } from '../../src/core/feature.ts';
-import { moduleFile } from '../../src/core/host/module-file.ts';
+import { moduleFile } from '../../src/core/host/rpc.ts';
 import { defineTables } from '../../src/store/tables.ts';
 
 interface MarkReader {

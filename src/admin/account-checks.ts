@@ -1,11 +1,9 @@
 /** Checks of the catalogue account for `earshot doctor`: login, limits, subscriptions, queues, clock. */
 
 import { isAppError } from '../core/terms/app-error.ts';
-import { shortDateUs } from '../core/terms/dates.ts';
-import type { evaluation } from '../core/terms/evaluation.ts';
-import { type Finding, failedFinding, finding } from '../core/terms/finding.ts';
+import { hourUs, shortDateUs } from '../core/terms/dates.ts';
+import { type evaluation, type Finding, failedFinding, finding } from '../core/terms/evaluation.ts';
 import type { DesiredSubscription } from '../core/terms/subscription.ts';
-import { hourUs } from '../core/terms/time-units.ts';
 import type { AccessTokens, Account, DeliveryMark, Registration } from './account.ts';
 import { isDigestOf } from './account-context.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';

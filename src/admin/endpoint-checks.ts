@@ -3,8 +3,8 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { wholeDays } from '../core/terms/dates.ts';
+import { type Finding, finding } from '../core/terms/evaluation.ts';
 import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
-import { type Finding, finding } from '../core/terms/finding.ts';
 import { hostOf, type ProbeEndpoint, type ProbeReport } from './endpoint-probe.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
 

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { request } from 'node:http';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type PeerCertificate, type SecureContext } from 'node:tls';
-import { probeProofHeader } from '../core/http/probe-proof.ts';
+import { probeProofHeader } from '../core/config/endpoint-credentials.ts';
 import { contextTrusting, holdsCertificates } from '../core/http/tls-settings.ts';
 import { AppError, errorCodeOf } from '../core/terms/app-error.ts';
 import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';

@@ -1,8 +1,7 @@
 /** The catalogue account: registered subscriptions and the history of their changes. */
 
 import { defineFeature } from '../core/feature.ts';
-import { moduleFile } from '../core/host/module-file.ts';
-import { pick } from '../core/host/rpc.ts';
+import { moduleFile, pick } from '../core/host/rpc.ts';
 import { defineTables } from '../store/tables.ts';
 import type { Administration, AdministrationReader } from './account.ts';
 import type { AccountUse, OpenedAccount } from './open-account.ts';

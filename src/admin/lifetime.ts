@@ -1,6 +1,6 @@
 /** The times at which the catalogue pauses and deletes a subscription that sends nothing (specification, Limits). */
 
-import { dayUs } from '../core/terms/time-units.ts';
+import { dayUs } from '../core/terms/dates.ts';
 import type { DeliveryMark, Registration } from './account.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 

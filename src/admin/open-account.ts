@@ -9,7 +9,7 @@ import {
 } from '../core/cli/io.ts';
 import { createProgressLine } from '../core/cli/output.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../core/config/endpoint-credentials.ts';
-import { waitForLock } from '../core/host/closers.ts';
+import { waitForLock } from '../core/host/job.ts';
 import { AppError } from '../core/terms/app-error.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import { openConfiguredStore, silent } from '../store/open-configured.ts';

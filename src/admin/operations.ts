@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAppError } from '../core/terms/app-error.ts';
-import { notificationDelayUs } from '../core/terms/catalogue-events.ts';
-import { sortedEvents } from '../core/terms/subscription.ts';
+import { notificationDelayUs, sortedEvents } from '../core/terms/subscription.ts';
 import { type Database, databaseFileName, openSqlite, prepared } from '../store/engine/database.ts';
 import { isEnvironmentFailure, sqliteCode, storeError } from '../store/engine/sqlite-error.ts';
 import type {

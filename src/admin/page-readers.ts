@@ -1,6 +1,6 @@
 /** Reads pages of the catalogue, of queues and of query results; large ones on a thread. */
 
-import { moduleFile } from '../core/host/module-file.ts';
+import { moduleFile } from '../core/host/rpc.ts';
 import { Thread } from '../core/host/thread.ts';
 import { readEntries } from './queue-client.ts';
 import { readListing } from './read-listing.ts';

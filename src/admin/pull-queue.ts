@@ -3,7 +3,7 @@
  * by an acknowledgement. The catalogue keeps one position for each queue, which all readers share.
  */
 
-import { dayUs, hourUs } from '../core/terms/time-units.ts';
+import { dayUs, hourUs } from '../core/terms/dates.ts';
 
 /** Maximum number of entries that one request reads. */
 export const readEntriesMax = 20;

@@ -3,11 +3,10 @@
  * crash at any point repeats at most one page, whose entries are known by their AckIds.
  */
 
-import { errorFields, jittered } from '../core/host/job.ts';
-import type { AcquireLock, Release } from '../core/host/lock.ts';
+import { type AcquireLock, errorFields, jittered, type Release } from '../core/host/job.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
+import { hourUs } from '../core/terms/dates.ts';
 import type { Intake, Logger, Receipt } from '../core/terms/ports.ts';
-import { hourUs } from '../core/terms/time-units.ts';
 import { createPageSize } from './page-size.ts';
 import {
   type Acknowledgement,

@@ -9,8 +9,8 @@ import {
   wholeOf,
 } from '../core/http/json-parts.ts';
 import { readDateUs } from '../core/terms/dates.ts';
-import { bodyBytesMax, nestingMax } from '../core/terms/limits.ts';
 import { isTooDeep } from '../core/terms/notification.ts';
+import { bodyBytesMax, nestingMax } from '../core/terms/ports.ts';
 import { jsonOf } from '../core/terms/text.ts';
 import { parseFilter } from '../filter/parse.ts';
 import type { ListedEvent } from './listing.ts';

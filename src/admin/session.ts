@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { TOTP } from 'otpauth';
 import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
-import type { AcquireLock } from '../core/host/lock.ts';
+import type { AcquireLock } from '../core/host/job.ts';
 import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
 import { foreignText, hintOf } from '../core/http/foreign-text.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';

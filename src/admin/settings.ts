@@ -12,7 +12,7 @@ import {
   type Loaded,
   type Reader,
 } from '../core/config/load.ts';
-import * as values from '../core/config/values.ts';
+import * as values from '../core/config/variables.ts';
 import { variables as coreVariables } from '../core/config/variables.ts';
 import { AppError } from '../core/terms/app-error.ts';
 import type { Account } from './account.ts';

@@ -4,8 +4,7 @@
  */
 
 import type { Command } from 'commander';
-import type { JobSlot } from '../receiver/job-slot.ts';
-import type { StartService } from '../receiver/service.ts';
+import type { JobSlot, StartService } from '../receiver/slots.ts';
 import type { SharedStore } from '../store/open-configured.ts';
 import type { PruneSteps } from '../store/pruning/terms.ts';
 import type { Store, StoreReader } from '../store/store.ts';
@@ -16,8 +15,8 @@ import type { Io } from './cli/io.ts';
 import type { SettingsSlot } from './config/load.ts';
 import type { ConfigPlace } from './config/subscriptions-file.ts';
 import type { DoctorSlot } from './doctor/steps.ts';
-import type { StatusPart } from './status/status-part.ts';
-import type { Alert } from './terms/check.ts';
+import type { StatusPart } from './status/status.ts';
+import type { Alert } from './terms/evaluation.ts';
 
 /** Groups of the command overview, in its order. */
 export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;

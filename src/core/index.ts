@@ -7,17 +7,17 @@ export const core = defineFeature({
     {
       name: 'admin',
       under: 'data',
-      load: async () => (await import('./cli/commands/admin.ts')).adminCommand,
+      load: async () => (await import('./cli/admin.ts')).adminCommand,
     },
     {
       name: 'config',
       under: { command: 'admin' },
-      load: async () => (await import('./cli/commands/config.ts')).configCommand,
+      load: async () => (await import('./cli/admin.ts')).configCommand,
     },
     {
       name: 'completion',
       under: { command: 'admin' },
-      load: async () => (await import('./cli/commands/completion.ts')).completionCommand,
+      load: async () => (await import('./cli/admin.ts')).completionCommand,
     },
   ],
 });

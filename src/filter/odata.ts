@@ -1,6 +1,6 @@
 /** OData queries of Products and DeletedProducts: query options, and refusals and responses in the catalogue's form. */
 import { z } from 'zod';
-import { listSchema } from '../core/terms/list-schema.ts';
+import { listSchema } from '../core/terms/json-rows.ts';
 import { jsonOf, nearestName } from '../core/terms/text.ts';
 import { checkFilter, isBlankFilter } from './check.ts';
 import {

@@ -1,13 +1,13 @@
 /** HTTP Basic authentication (RFC 7617): accepts valid credentials; responds 401 or 429 to other requests. */
-import { hash, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { parse, serialize } from 'hono/utils/cookie';
+import { type CredentialPair, probeProofHeader } from '../core/config/endpoint-credentials.ts';
 import { createClientAddress, networkOf } from '../core/http/network-address.ts';
-import { type CredentialPair, probeProofHeader } from '../core/http/probe-proof.ts';
 import { problemResponse } from '../core/http/problem.ts';
 import { AppError } from '../core/terms/app-error.ts';
+import { minuteUs } from '../core/terms/dates.ts';
 import type { Logger } from '../core/terms/ports.ts';
-import { minuteUs } from '../core/terms/time-units.ts';
-import type { DeviceCookies } from './device-cookies.ts';
 
 /** Returns the user name in an Authorization header with valid credentials; else null. */
 type CredentialCheck = (authorization: string | undefined) => string | null;
@@ -221,4 +221,53 @@ function parseHeader(header: string | undefined): { username: Buffer; password: 
 
 function digest(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer');
+}
+
+const name = 'earshot-device';
+const lifetimeSeconds = 30 * 86_400;
+const form = /^([\w-]{1,64})\.(\d{1,12})\.([\w-]{43})$/;
+
+export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
+
+/** `newId` must be unpredictable. The key is valid for this process: after a restart, cookies are issued again. */
+export function createDeviceCookies({
+  nowUs,
+  newId,
+}: {
+  nowUs: () => number;
+  newId: () => string;
+}) {
+  const key = `${newId()} ${newId()}`;
+  const nowSeconds = () => Math.floor(nowUs() / 1_000_000);
+  const sign = (text: string) => createHmac('sha256', key).update(text).digest('base64url');
+
+  /** Returns id and remaining time of a valid cookie; null for others. */
+  function read({ headers }: IncomingMessage): { id: string; leftSeconds: number } | null {
+    const { [name]: value = '' } = parse(headers.cookie ?? '', name);
+    const [, id = '', expirySeconds = '', signature = ''] = form.exec(value) ?? [];
+    const expected = sign(`${id}.${expirySeconds}`);
+    const leftSeconds = Number(expirySeconds) - nowSeconds();
+    const isSigned =
+      signature.length === expected.length &&
+      timingSafeEqual(Buffer.from(signature), Buffer.from(expected));
+    return isSigned && leftSeconds > 0 ? { id, leftSeconds } : null;
+  }
+
+  return {
+    /** Returns the id in a valid cookie; null for others. */
+    idOf: (incoming: IncomingMessage): string | null => read(incoming)?.id ?? null,
+    /** Returns the cookie to set after a login; undefined if the request has one that stays valid. */
+    cookieFor: (incoming: IncomingMessage): string | undefined => {
+      if ((read(incoming)?.leftSeconds ?? 0) > lifetimeSeconds / 2) return undefined;
+      const text = `${newId()}.${nowSeconds() + lifetimeSeconds}`;
+      return serialize(name, `${text}.${sign(text)}`, {
+        httpOnly: true,
+        sameSite: 'Strict',
+        path: '/',
+        maxAge: lifetimeSeconds,
+        // The listener itself has plain HTTP only; a proxy reports HTTPS.
+        secure: /^\s*https\b/i.test(String(incoming.headers['x-forwarded-proto'] ?? '')),
+      });
+    },
+  };
 }

@@ -7,8 +7,8 @@ import {
   type UnreadyReason,
 } from '../core/api/app.ts';
 import { loadListenerSlots } from '../core/api/listener-slot.ts';
-import { nameCalled } from '../core/cli/called-as.ts';
 import { type Io, pause } from '../core/cli/io.ts';
+import { nameCalled } from '../core/cli/output.ts';
 import type { Config, ServeConfig } from '../core/config/config.ts';
 import { type Listener, startListener } from '../core/http/listener.ts';
 import { localUrl } from '../core/http/network-address.ts';
@@ -16,9 +16,8 @@ import { problemResponse } from '../core/http/problem.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
 import type { Store } from '../store/store.ts';
 import { type ReaderPorts, tablesOf } from '../store/tables.ts';
-import { createCredentialCheck, createGate } from './basic-auth.ts';
-import { createDeviceCookies } from './device-cookies.ts';
-import type { ServedCertificate } from './service.ts';
+import { createCredentialCheck, createDeviceCookies, createGate } from './basic-auth.ts';
+import type { ServedCertificate } from './slots.ts';
 
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
 const username = 'earshot';

@@ -12,7 +12,7 @@ export const receiver = defineFeature({
     },
   ],
   service: async ({ log }) => {
-    const { observe, stop } = (await import('./marks.ts')).startOutcomeSummary(log);
+    const { observe, stop } = (await import('./own-jobs.ts')).startOutcomeSummary(log);
     return { observe, close: stop };
   },
   status: () => import('./status.ts'),
@@ -21,7 +21,7 @@ export const receiver = defineFeature({
       name: 'compacting',
       runsOn: 'each',
       start: async ({ receiver: { store }, settings, log, io }) => {
-        const { startCompacting } = await import('./compact-job.ts');
+        const { startCompacting } = await import('./own-jobs.ts');
         return startCompacting({ store, log }, settings, io);
       },
     },

@@ -4,15 +4,17 @@ import type { Readiness, UnreadyReason } from '../core/api/app.ts';
 import type { ConsoleParts } from '../core/api/listener-slot.ts';
 import type { Io } from '../core/cli/io.ts';
 import type { StartConfig } from '../core/config/config.ts';
-import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
-import { type Closers, createClosers } from '../core/host/closers.ts';
+import {
+  type CredentialPairs,
+  createProbeProofCheck,
+  watchCredentialsFile,
+} from '../core/config/endpoint-credentials.ts';
+import { type Closers, createClosers } from '../core/host/job.ts';
 import { startIdleCollection } from '../core/host/memory.ts';
 import { type Listener, startListener } from '../core/http/listener.ts';
 import { hostInUrl } from '../core/http/network-address.ts';
-import { createProbeProofCheck } from '../core/http/probe-proof.ts';
 import { problemResponse } from '../core/http/problem.ts';
-import { createStatus } from '../core/status/read-status.ts';
-import { loadStatusParts, type StatusSources } from '../core/status/status-part.ts';
+import { createStatus, loadStatusParts, type StatusSources } from '../core/status/status.ts';
 import { AppError, errorText } from '../core/terms/app-error.ts';
 import type { Logger, Receipt } from '../core/terms/ports.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
@@ -20,9 +22,8 @@ import type { Store } from '../store/store.ts';
 import { createReceiverApp } from './app.ts';
 import { createCredentialCheck, type GateOptions } from './basic-auth.ts';
 import { createReadiness, serveQueries } from './console.ts';
-import type { JobContext } from './job-slot.ts';
-import { startDeliveryMarks } from './marks.ts';
-import type { ServedCertificate, Service, ServiceContext } from './service.ts';
+import { startDeliveryMarks } from './own-jobs.ts';
+import type { JobContext, ServedCertificate, Service, ServiceContext } from './slots.ts';
 
 /** Time for open requests at shutdown. */
 const graceMs = 10_000;

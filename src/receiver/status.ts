@@ -2,12 +2,18 @@
 
 import { z } from 'zod';
 import { bytes, flag } from '../core/status/gauge.ts';
-import { defineStatusPart, watchOne } from '../core/status/status-part.ts';
+import { defineStatusPart, watchOne } from '../core/status/status.ts';
 import { errorText } from '../core/terms/app-error.ts';
-import { checkOf, problem, withAlerts } from '../core/terms/check.ts';
-import { type Evaluation, evaluation, ok } from '../core/terms/evaluation.ts';
-import { agoText, lengthText, quoted } from '../core/terms/formats.ts';
-import { minuteUs } from '../core/terms/time-units.ts';
+import { minuteUs } from '../core/terms/dates.ts';
+import {
+  checkOf,
+  type Evaluation,
+  evaluation,
+  ok,
+  problem,
+  withAlerts,
+} from '../core/terms/evaluation.ts';
+import { agoText, lengthText, quoted } from '../core/terms/text.ts';
 
 /** The subject is the reason why notifications cannot be stored. A queue may be full for a moment. */
 export const intakeCheck = checkOf<string | null>(

@@ -2,7 +2,7 @@
 
 import type { Io } from '../core/cli/io.ts';
 import type { DataConfig } from '../core/config/config.ts';
-import type { AcquireLock } from '../core/host/lock.ts';
+import type { AcquireLock } from '../core/host/job.ts';
 import type { CommitFacts, Logger } from '../core/terms/ports.ts';
 import { createAcquireLock } from './engine/locks.ts';
 import { type FileSync, openStore, type Store } from './store.ts';

@@ -2,13 +2,20 @@
 
 import { z } from 'zod';
 import { bytes, gaugesIn, moment, seconds, secondsSince, toSeconds } from '../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, watchOne } from '../core/status/status-part.ts';
-import { checkOf, evaluate, problem, type Situation } from '../core/terms/check.ts';
+import { defineStatusPart, type StatusSources, watchOne } from '../core/status/status.ts';
 import { shortDateUs } from '../core/terms/dates.ts';
-import { type Evaluation, evaluation, ok } from '../core/terms/evaluation.ts';
-import { agoText, counted, listed, percentText, sizeText } from '../core/terms/formats.ts';
+import {
+  checkOf,
+  type Evaluation,
+  evaluate,
+  evaluation,
+  ok,
+  problem,
+  type Situation,
+} from '../core/terms/evaluation.ts';
 import { type DiskSpace, diskLevels } from '../core/terms/ports.ts';
 import { firstOf } from '../core/terms/streams.ts';
+import { agoText, counted, listed, percentText, sizeText } from '../core/terms/text.ts';
 import { diskSpace } from './engine/disk-limit.ts';
 
 const count = z.int().min(0);
@@ -51,7 +58,7 @@ export type ReaderStatus = z.infer<typeof readerSchema> & {
   lagMaxUs: number | null;
 };
 
-declare module '../core/status/status-part.ts' {
+declare module '../core/status/status.ts' {
   interface StatusFacts {
     log: z.infer<typeof logSchema> | null;
     /** Null if the space is not known. */

@@ -2,8 +2,8 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { errorCodeOf } from '../core/terms/app-error.ts';
+import { type FindingCheck, failedFinding, finding } from '../core/terms/evaluation.ts';
 import { faultError } from '../core/terms/faults.ts';
-import { type Check, failedFinding, finding } from '../core/terms/finding.ts';
 import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { openStore, openStoreReader } from './store.ts';
 
@@ -16,7 +16,7 @@ export interface StoreCheckOptions {
 export function createStoreChecks({
   dataDir,
   nowUs,
-}: StoreCheckOptions): Record<'directory' | 'database', Check> {
+}: StoreCheckOptions): Record<'directory' | 'database', FindingCheck> {
   const directory = 'data directory';
   return {
     directory: async () => {

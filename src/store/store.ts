@@ -1,9 +1,8 @@
 /** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
 
 import type { CredentialPairs } from '../core/config/endpoint-credentials.ts';
-import type { AcquireLock } from '../core/host/lock.ts';
-import { moduleFile } from '../core/host/module-file.ts';
-import { type OperationName, pick, type Remote, remote } from '../core/host/rpc.ts';
+import type { AcquireLock } from '../core/host/job.ts';
+import { moduleFile, type OperationName, pick, type Remote, remote } from '../core/host/rpc.ts';
 import type {
   CommitFacts,
   Cursors,

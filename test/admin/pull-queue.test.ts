@@ -1,7 +1,7 @@
 /** The estimate of a queue: number and age of unread entries, and the time until some are lost. */
 import { expect, it } from 'vitest';
 import { type QueueState, queueOutlook, recordAgeMaxUs } from '../../src/admin/pull-queue.ts';
-import { hourUs } from '../../src/core/terms/time-units.ts';
+import { hourUs } from '../../src/core/terms/dates.ts';
 import { queueState, readAtUs } from './sample-queue.ts';
 
 const dayUs = 24 * hourUs;

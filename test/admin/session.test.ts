@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/session.ts';
-import type { AcquireLock } from '../../src/core/host/lock.ts';
+import type { AcquireLock } from '../../src/core/host/job.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { wholeTextOf } from '../core/config/environment.ts';

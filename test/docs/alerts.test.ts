@@ -3,7 +3,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { asCalled } from '../../src/core/cli/called-as.ts';
+import { asCalled } from '../../src/core/cli/output.ts';
 import { createRunProgram } from '../../src/core/host/run-program.ts';
 import { parseDate } from '../../src/core/terms/dates.ts';
 import { type AlertMessage, alertMessage } from '../../src/features/alerts/message.ts';

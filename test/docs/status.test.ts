@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { printReport } from '../../src/core/cli/print-report.ts';
-import type { StatusFacts } from '../../src/core/status/status-part.ts';
+import type { StatusFacts } from '../../src/core/status/status.ts';
 import { statusReport } from '../../src/features/status/command.ts';
 import { dayUs, hourUs, wellFacts } from '../features/status/status-facts.ts';
 import { evaluateStatus } from '../helpers/status.ts';

@@ -1,6 +1,6 @@
 /** A simulated month with all kinds of faults: afterwards, the log contains exactly the expected events. */
 import { expect, it, onTestFinished } from 'vitest';
-import { hourUs } from '../../src/core/terms/time-units.ts';
+import { hourUs } from '../../src/core/terms/dates.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 import { type MonthContext, openMonthContext } from '../simulation/month-context.ts';

@@ -2,7 +2,7 @@
 
 import type { DeliveryState } from '../../src/features/sinks/terms.ts';
 import type { SummaryRuleKind } from '../../src/features/summary/terms.ts';
-import type { JobContext, RunningJob } from '../../src/receiver/job-slot.ts';
+import type { JobContext, RunningJob } from '../../src/receiver/slots.ts';
 
 export interface ShownJobs {
   deliveryState: () => DeliveryState;

@@ -1,7 +1,11 @@
 /** The parts of the status of the program. */
 import { app } from '../../src/app.ts';
-import { evaluateStatus as evaluateParts, type Status } from '../../src/core/status/status.ts';
-import { loadStatusParts, type StatusFacts } from '../../src/core/status/status-part.ts';
+import {
+  evaluateStatus as evaluateParts,
+  loadStatusParts,
+  type Status,
+  type StatusFacts,
+} from '../../src/core/status/status.ts';
 import { metricGroups } from '../../src/features/metrics/metric-table.ts';
 
 export const statusParts = await loadStatusParts(app);

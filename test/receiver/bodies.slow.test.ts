@@ -5,7 +5,7 @@
 
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
-import { bodyBytesMax } from '../../src/core/terms/limits.ts';
+import { bodyBytesMax } from '../../src/core/terms/ports.ts';
 import { collect } from '../helpers/deliveries.ts';
 import {
   basic,

@@ -1,6 +1,6 @@
 /** The receiver's compaction of the log. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startCompacting } from '../../src/receiver/compact-job.ts';
+import { startCompacting } from '../../src/receiver/own-jobs.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { countOthers, keptRows, openSinglesStore } from '../store/bodies/bodies-in-file.ts';

@@ -1,7 +1,7 @@
 /** Authentication: accepted requests, and responses to all others. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { probeProof, probeProofHeader } from '../../src/core/http/probe-proof.ts';
+import { probeProof, probeProofHeader } from '../../src/core/config/endpoint-credentials.ts';
 import { createLoginLog } from '../../src/receiver/basic-auth.ts';
 import { recordingLog } from '../helpers/recording-log.ts';
 import {

@@ -3,7 +3,7 @@
 import { app } from '../../src/app.ts';
 import { loadServed, type StartConfig } from '../../src/core/config/config.ts';
 import type { Feature } from '../../src/core/feature.ts';
-import type { StatusSources } from '../../src/core/status/status-part.ts';
+import type { StatusSources } from '../../src/core/status/status.ts';
 import { serveCertificate } from '../../src/features/certificate/job.ts';
 import { settings } from '../helpers/settings.ts';
 

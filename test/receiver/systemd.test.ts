@@ -6,7 +6,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSystemdNotices } from '../../src/receiver/systemd.ts';
+import { startSystemdNotices } from '../../src/receiver/start-command.ts';
 import { recordingLog } from '../helpers/recording-log.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

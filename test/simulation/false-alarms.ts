@@ -1,6 +1,6 @@
 /** Simulates months of a subscription with the watchdog's silence rule, then stops the subscription. */
 import { quantile } from '../../bench/figures.ts';
-import { hourUs } from '../../src/core/terms/time-units.ts';
+import { hourUs } from '../../src/core/terms/dates.ts';
 import { historyUs } from '../../src/features/subscriptions/pushes.ts';
 import { type PushHistory, usualSilence } from '../../src/features/subscriptions/silence.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';

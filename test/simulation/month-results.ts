@@ -2,10 +2,9 @@
 
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { parseDate } from '../../src/core/terms/dates.ts';
-import type { NotificationSource } from '../../src/core/terms/kinds.ts';
+import { hourUs, parseDate } from '../../src/core/terms/dates.ts';
+import type { NotificationSource } from '../../src/core/terms/ports.ts';
 import type { SubscriptionEvent } from '../../src/core/terms/subscription.ts';
-import { hourUs } from '../../src/core/terms/time-units.ts';
 import type { HourCoverage } from '../../src/features/coverage/completeness.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';

@@ -1,5 +1,5 @@
 /** Simulates a month hour by hour, with receiver outages, pauses and replacements at seeded times. */
-import { notificationDelayUs } from '../../src/core/terms/catalogue-events.ts';
+import { notificationDelayUs } from '../../src/core/terms/subscription.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import type { MonthContext } from './month-context.ts';
 import type { KnownMonth, SubscriptionPeriod } from './month-results.ts';

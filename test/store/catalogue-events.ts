@@ -1,8 +1,7 @@
 /** Sample catalogue events, recovered or pushed. */
 
-import type { MissingEvent } from '../../src/core/terms/catalogue-events.ts';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
-import type { SubscriptionEvent } from '../../src/core/terms/subscription.ts';
+import type { MissingEvent, SubscriptionEvent } from '../../src/core/terms/subscription.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 
 export const hour = 3_600_000_000;

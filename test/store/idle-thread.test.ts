@@ -1,8 +1,7 @@
 /** Threads of the store that end while nothing uses them, and reads that are not repeated. */
 
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { moduleFile } from '../../src/core/host/module-file.ts';
-import { remote } from '../../src/core/host/rpc.ts';
+import { moduleFile, remote } from '../../src/core/host/rpc.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
 import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
 import type { Reads } from '../../src/store/query-thread.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { AcquireLock } from '../../src/core/host/lock.ts';
+import type { AcquireLock } from '../../src/core/host/job.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { MissingEvent } from '../../src/core/terms/catalogue-events.ts';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
+import type { MissingEvent } from '../../src/core/terms/subscription.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { atUs, hour, missing, modified, push, pushed, subscription } from './catalogue-events.ts';
 import { type LocalStore, openLocalStore } from './local-store.ts';

@@ -1,8 +1,7 @@
 /** An API route: its parameters and answer, used by the server and the OpenAPI document. */
 import { z } from 'zod';
 import { AppError } from '../terms/app-error.ts';
-import { lostPlusAdvice, parseDate } from '../terms/dates.ts';
-import { dayUs } from '../terms/time-units.ts';
+import { dayUs, lostPlusAdvice, parseDate } from '../terms/dates.ts';
 
 /** Answer of a route; `headers` are added to the usual ones. */
 export interface ApiAnswer<Body = object> {

@@ -2,26 +2,25 @@
  * The app of the private listener: OData and JSON answers about received notifications, as a Hono app. It opens
  * nothing itself.
  */
-
 import type { IncomingMessage } from 'node:http';
-import { type Context, Hono, type HonoRequest } from 'hono';
+import { type Context, Hono, type HonoRequest, type MiddlewareHandler } from 'hono';
 import { compress } from 'hono/compress';
-
-import { hostInUrl } from '../http/network-address.ts';
-import { statusOf } from '../http/problem.ts';
-import type { PageRoute } from '../page/page-route.ts';
+import { cors } from 'hono/cors';
+import { getPath } from 'hono/utils/url';
+import { hostInUrl, pathPrefixForm } from '../http/network-address.ts';
+import {
+  type Answers,
+  createAnswers,
+  exceedsLimit,
+  jsonAnswer,
+  statusOf,
+} from '../http/problem.ts';
+import type { PageRoute } from '../page/layout.ts';
 import { addPages, createIsPagePath } from '../page/pages.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
-
 import type { Logger } from '../terms/ports.ts';
-
-import { createAddresses } from './address.ts';
 import { type ApiRoute, openApiDocument } from './api-route.ts';
-
-import { type IsReadable, shareWith } from './cross-origin.ts';
-import { type Answers, createAnswers, exceedsLimit, jsonAnswer } from './errors.ts';
 import type { ConsoleParts, PathRow, Protocol, ServedRoute } from './listener-slot.ts';
-
 import {
   createLane,
   createQueryLine,
@@ -298,4 +297,95 @@ async function readyAnswer(readiness: Readiness): Promise<Response> {
   const reasons = await readiness();
   if (reasons.length === 0) return new Response('ready');
   return new Response(reasons.join('\n'), { status: 503 });
+}
+
+/** Address of a request. */
+export interface Address {
+  /** Start of every link: origin and prefix, without a slash at the end. */
+  base: string;
+  /** Path below which a proxy offers the listener, such as `/earshot`; empty without one. */
+  prefix: string;
+  /** The whole URL, with the prefix. */
+  url: URL;
+}
+
+/** Maximum length of a prefix: a longer one would enlarge each link of an answer. */
+const prefixCharactersMax = 200;
+
+/**
+ * Creates the functions that read addresses. `consoleUrl` is the configured address of the listener; it has precedence
+ * over all headers. A proxy may send the prefix of this address, or remove it. `isOwnPath` is true for paths of the
+ * listener itself.
+ */
+export function createAddresses(
+  consoleUrl: string | undefined,
+  isOwnPath: (path: string) => boolean,
+) {
+  const configured = new URL(consoleUrl ?? 'http://localhost').pathname.replace(/\/$/, '');
+  const top = configured.replace(/(?<=.)\/.*/, '');
+  // Such a prefix cannot be distinguished from the path itself.
+  const sent = isOwnPath(top) ? '' : configured;
+  const withoutPrefix = (path: string) => {
+    if (sent === '' || !`${path}/`.startsWith(`${sent}/`)) return path;
+    return path.slice(sent.length) || '/';
+  };
+  return {
+    /** Returns the path that is routed. */
+    pathOf: (request: Request): string => withoutPrefix(getPath(request)),
+    addressOf: (request: HonoRequest): Address => {
+      const base = consoleUrl ?? forwardedBase(request);
+      const { pathname, search } = new URL(request.url);
+      const url = new URL(`${base}${withoutPrefix(pathname)}${search}`);
+      return { base, prefix: new URL(base).pathname.replace(/\/$/, ''), url };
+    },
+  };
+}
+
+/**
+ * Uses the accepted Host, whatever the request line contains (RFC 9112, 3.2.2), with `X-Forwarded-Proto` and
+ * `X-Forwarded-Prefix`. A client that forges these headers only deceives itself.
+ */
+function forwardedBase(request: HonoRequest): string {
+  const scheme = first(request, 'x-forwarded-proto').toLowerCase() === 'https' ? 'https' : 'http';
+  const host = request.header('host') ?? '';
+  const origin = URL.parse(`${scheme}://${host}`)?.origin ?? `${scheme}://localhost`;
+  const prefix = first(request, 'x-forwarded-prefix').replace(/\/$/, '');
+  const isValid = prefix.length <= prefixCharactersMax && pathPrefixForm.test(prefix);
+  return isValid ? `${origin}${prefix}` : origin;
+}
+
+/** Returns the first value of a header, which the proxy next to the client has set; further proxies append theirs. */
+function first(request: HonoRequest, name: string): string {
+  return request.header(name)?.split(',')[0]?.trim() ?? '';
+}
+
+/** Returns true for a request of a script that may read the answer. */
+export type IsReadable = (incoming: Pick<IncomingMessage, 'headers'>, path: string) => boolean;
+
+/** Time for which a browser remembers the answer to a preflight request. */
+const preflightSeconds = 600;
+
+/**
+ * Creates the check, and the middleware that adds the headers and answers preflight requests. Those have no credentials,
+ * so the middleware runs before the login. Browsers send no stored login: a script adds the header itself.
+ */
+export function shareWith(
+  origins: readonly string[],
+  { methodsOf, isShared }: Pick<Answers, 'methodsOf' | 'isShared'>,
+): {
+  isReadable: IsReadable;
+  share: MiddlewareHandler<Environment>;
+} {
+  const isReadable: IsReadable = ({ headers: { origin = '' } }, path) =>
+    origins.includes(origin) && isShared(path);
+  const answer = cors({
+    origin: [...origins],
+    allowMethods: (_origin, c) => [...methodsOf(c.req.path)],
+    exposeHeaders: ['*'],
+    maxAge: preflightSeconds,
+  });
+  return {
+    isReadable,
+    share: (c, next) => (isReadable(c.env.incoming, c.req.path) ? answer(c, next) : next()),
+  };
 }

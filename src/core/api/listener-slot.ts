@@ -1,10 +1,9 @@
 /** Contribution of a feature to the private listener: rows of the JSON API, pages, and other protocols. */
 import type { Hono } from 'hono';
 import type { Feature } from '../feature.ts';
+import type { PageRequest, PageRoute } from '../page/layout.ts';
 import type { Html } from '../page/markup.ts';
-import type { PageRequest, PageRoute } from '../page/page-route.ts';
-import type { Status } from '../status/status.ts';
-import type { StatusPart, StatusSources } from '../status/status-part.ts';
+import type { Status, StatusPart, StatusSources } from '../status/status.ts';
 import type { NotificationRow } from '../terms/ports.ts';
 import type { Block } from '../terms/report.ts';
 import type { ApiRoute } from './api-route.ts';

@@ -1,6 +1,6 @@
 /** Runtime of the commands: opens the parts that a command declares, runs it, and closes them. */
 import { Command } from 'commander';
-import { createClosers } from '../host/closers.ts';
+import { createClosers } from '../host/job.ts';
 import type { Io } from './io.ts';
 
 /** Parts that a command can request by name. Features declare theirs in this interface. */

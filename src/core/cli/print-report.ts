@@ -2,9 +2,8 @@
 import { type Evaluation, isProblem, type Level } from '../terms/evaluation.ts';
 import type { Block, Report, Value } from '../terms/report.ts';
 import { printable } from '../terms/text.ts';
-import { asCalled } from './called-as.ts';
 import type { Io } from './io.ts';
-import { painter, wrapText, writeOut } from './output.ts';
+import { asCalled, painter, wrapText, writeOut } from './output.ts';
 import { printTable, valueText } from './print-table.ts';
 
 /** Mark and colour of each level. */

@@ -1,8 +1,7 @@
 /** Prints tables on the terminal: the columns fit its width, and rows are streamed. */
 import { shortDateUs } from '../terms/dates.ts';
-import { countText, lengthText, sizeText } from '../terms/formats.ts';
 import type { Column, ReportColumn, Value } from '../terms/report.ts';
-import { printable } from '../terms/text.ts';
+import { countText, lengthText, printable, sizeText } from '../terms/text.ts';
 import type { Output } from './io.ts';
 import { shorten, widthOf, writeOut } from './output.ts';
 

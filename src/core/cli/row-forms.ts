@@ -1,12 +1,14 @@
 /** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, GeoParquet, ids, or lines of another format. */
-
 import { stringify } from 'csv-stringify/sync';
+import { checkFilter } from '../../filter/check.ts';
+import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { type FilterFinding, showFinding } from '../../filter/finding.ts';
+import type { StoreReader } from '../../store/store.ts';
 import { AppError } from '../terms/app-error.ts';
-import { counted } from '../terms/formats.ts';
 import { csvOptions } from '../terms/json-rows.ts';
-import { likelyNames, printable } from '../terms/text.ts';
+import { counted, likelyNames, printable } from '../terms/text.ts';
 import type { Io, Output } from './io.ts';
-import { writeForeign, writeJson } from './output.ts';
+import { painter, writeForeign, writeJson } from './output.ts';
 import { printTable } from './print-table.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
@@ -148,4 +150,99 @@ export function reportNextPage(
 ): void {
   if (count !== limit) return;
   stderr.write(`${counted(count, 'row')}. Next page: ${flag}\n`);
+}
+
+/** Parses a filter to a tree; null for a blank one, which matches everything. Throws `usage`; warns on stderr. */
+export function readFilter(
+  text: string,
+  entity: Entity,
+  io: Pick<Io, 'stderr' | 'env'>,
+): FilterTree | null {
+  const { tree, findings } = checkFilter(text, entity);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0) {
+    const details = errors.map((finding) => showFinding(text, finding));
+    throw new AppError('usage', `The filter is not valid for ${entity}.`, { details });
+  }
+  // Such a filter is slow at the catalogue, but not in the product index.
+  const shown = findings.filter(({ code }) => code !== 'name-without-collection');
+  for (const finding of shown) io.stderr.write(findingText(text, finding, io, io.stderr));
+  return tree;
+}
+
+/** Formats a finding as several lines, the first word in colour if the output supports it. */
+export function findingText(
+  text: string,
+  finding: FilterFinding,
+  io: Pick<Io, 'env'>,
+  output: Output,
+): string {
+  const { severity } = finding;
+  const label = painter(io, output)(severity === 'error' ? 'red' : 'yellow', severity);
+  return `${label}${showFinding(text, finding).slice(severity.length)}\n`;
+}
+
+/** Returns a `usage` error that names the nearest known names, or all. */
+export function unknownName(what: string, name: string, known: Iterable<string>): AppError {
+  const all = [...new Set(known)].toSorted();
+  const near = likelyNames(name, all);
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  const list = all.length === 0 ? 'None is known yet.' : `Known: ${all.join(', ')}.`;
+  return new AppError('usage', `There is no ${what} ${printable(name)}.${hint}`, { advice: list });
+}
+
+type Names = {
+  administration: Pick<StoreReader['administration'], 'registrations' | 'deliveryMarks'>;
+  completeness: Pick<StoreReader['completeness'], 'definitions'>;
+};
+
+/** Returns the names of subscriptions that were ever registered, or received notifications. */
+export async function subscriptionNamesIn({ administration, completeness }: Names) {
+  const [registrations, marks, definitions] = await Promise.all([
+    administration.registrations(),
+    administration.deliveryMarks(),
+    completeness.definitions(),
+  ]);
+  const names = [
+    ...registrations.map(({ name }) => name),
+    ...[...marks, ...definitions].map(({ subscription }) => subscription),
+  ];
+  return [...new Set(names)].filter((name) => name !== null);
+}
+
+/** Rejects with `usage` for a name that is no subscription of the store, and has no rows either. */
+export async function requireSubscription(
+  name: string | undefined,
+  store: Names,
+  rows: AsyncIterable<unknown>,
+): Promise<void> {
+  if (name === undefined) return;
+  const known = await subscriptionNamesIn(store);
+  if (known.includes(name)) return;
+  for await (const _ of rows) return;
+  throw unknownName('subscription', name, known);
+}
+
+/** A finding about a filter that earshot evaluates. */
+export interface PlacedFinding {
+  /** Path in the file, such as `sinks.archive.filter`. */
+  where: string;
+  filter: string;
+  finding: FilterFinding;
+}
+
+export function filterFindings(places: readonly [where: string, filter: string][]) {
+  return places.flatMap(([where, filter]): PlacedFinding[] =>
+    checkFilter(filter, 'Products')
+      // Slow only at the catalogue.
+      .findings.filter(({ code }) => code !== 'name-without-collection')
+      .map((finding) => ({ where, filter, finding })),
+  );
+}
+
+/** Returns the errors, one line each. */
+export function filterErrors(findings: readonly PlacedFinding[]): string[] {
+  return findings
+    .filter(({ finding }) => finding.severity === 'error')
+    .map(({ where, filter, finding }) => `${where}: ${showFinding(filter, finding)}`);
 }

@@ -1,12 +1,13 @@
 /** Runs one command line and returns its exit code. Tests call this instead of a process. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
+import { commandGroups, type Feature } from '../feature.ts';
 import { AppError, type ErrorCode, errorText, isAppError } from '../terms/app-error.ts';
-import { printable } from '../terms/text.ts';
-import { nameCalledIn, namingCommands } from './called-as.ts';
+import { likelyNames, printable } from '../terms/text.ts';
+import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
-import { createProgram } from './program.ts';
+import { asCalled, nameCalledIn, namingCommands, painter } from './output.ts';
 
 /** Runs `argv` (without the program's name). Never throws: prints every failure to stderr. */
 export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
@@ -90,3 +91,173 @@ export const exitCodeOf: Record<ErrorCode, number> = {
   cancelled: exitCodes.failed,
   internal: exitCodes.failed,
 };
+
+/** Returns the names of the commands by group. */
+export function commandsByGroup(features: readonly Feature[]): Map<string, string[]> {
+  const all = features.flatMap(({ commands = [] }) => commands);
+  return new Map(
+    commandGroups.map((group) => [
+      group,
+      all.filter(({ under }) => under === group).map(({ name }) => name),
+    ]),
+  );
+}
+
+/** Returns the help of the program: at most 80 columns, and short enough for one screen. */
+function overviewOf(features: readonly Feature[]): string {
+  const common = features.flatMap(({ commands = [] }) =>
+    commands.flatMap(({ name, overview }) =>
+      overview === undefined ? [] : [`  ${name.padEnd(10)} ${overview}\n`],
+    ),
+  );
+  const groups = [...commandsByGroup(features)].map(
+    ([group, names]) => `  ${group.padEnd(10)} ${names.join('  ')}\n`,
+  );
+  return `Usage: earshot <command> [flags]
+
+Receives and stores the push notifications of the Copernicus catalogue.
+
+Common commands:
+${common.join('')}
+All commands by group:
+${groups.join('')}
+Flags: --data-dir <folder> (EARSHOT_DATA_DIR), -V or --version, -h or --help
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 problem found
+
+Flags and examples of a command: \`earshot <command> --help\`
+`;
+}
+
+/**
+ * Builds the program without running it. With `argv`, loads only the command that its first word names, and none for
+ * the overview and the version: the start takes half the time. Without `argv`, loads every command.
+ */
+export async function createProgram(
+  io: Io,
+  version: string,
+  argv?: readonly string[],
+): Promise<Command> {
+  const program = new Command('earshot')
+    .description('Receives and stores the push notifications of the Copernicus catalogue.')
+    .version(version)
+    .configureHelp({ formatHelp: () => overviewOf(io.features) });
+  // Shared by all commands, and completed before one runs.
+  const own = { ...io };
+  await addCommands(program, own, argv);
+  program.hook('preAction', async (_, action) => {
+    refuseSurplusWord(action);
+    refuseEmptySpan(action);
+    const dataDir = dataDirOf(action);
+    if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
+    else if (['status', 'doctor'].includes(action.name())) {
+      const note = (await import('../config/config.ts')).folderNote(own);
+      if (note !== null) io.stderr.write(`${painter(io, io.stderr)('yellow', note)}\n`);
+    }
+  });
+  for (const command of withChildren(program)) {
+    addCommonFlags(command);
+    command
+      .showSuggestionAfterError(false) // withSuggestion also knows beginnings of names.
+      .allowExcessArguments() // refuseSurplusWord checks them and suggests a name.
+      .exitOverride()
+      // In `query drift --json`, the option belongs to the subcommand.
+      .enablePositionalOptions()
+      .showHelpAfterError(`(For flags and examples: \`${fullName(command)} --help\`)`)
+      .configureOutput({
+        writeOut: (text) => void io.stdout.write(asCalled(text, io)),
+        // Messages of commander quote arguments.
+        writeErr: (text) =>
+          void io.stderr.write(withSuggestion(text, command).split('\n').map(printable).join('\n')),
+        getOutHelpWidth: () => Math.min(io.stdout.columns ?? 100, 100),
+        getErrHelpWidth: () => Math.min(io.stderr.columns ?? 100, 100),
+      });
+  }
+  return program;
+}
+
+/** Adds every command for an unknown word, too: its error suggests the nearest name. */
+async function addCommands(program: Command, io: Io, argv: readonly string[] | undefined) {
+  const slots = io.features.flatMap(({ commands = [] }) => commands);
+  const all = slots.filter(({ under }) => typeof under === 'string');
+  const named = namesToLoad(
+    all.map(({ name }) => name),
+    argv,
+  );
+  if (named.length === 0) return;
+  io.settings = await (await import('../config/config.ts')).loadSettings(io.features);
+  for (const { name, load } of all) {
+    if (!named.includes(name)) continue;
+    const command = (await load())(io);
+    for (const { under, load: loadChild } of slots) {
+      if (typeof under === 'string' || under.command !== name) continue;
+      command.addCommand((await loadChild())(io));
+    }
+    program.addCommand(command);
+  }
+}
+
+function namesToLoad(
+  all: readonly string[],
+  argv: readonly string[] | undefined,
+): readonly string[] {
+  if (argv === undefined) return all;
+  const [name, second] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
+  if (argv.length === 0 || /^(--help|-h|--version|-V)$/.test(name ?? '')) return [];
+  // The completion script lists all of them.
+  const isCompletion = name === 'admin' && second === 'completion';
+  return name !== undefined && !isCompletion && all.includes(name) ? [name] : all;
+}
+
+/** Returns a command and all below it, parents first. */
+export function withChildren(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withChildren)];
+}
+
+/** Returns the words that call a command, such as `earshot quarantine list`. */
+export function fullName(command: Command): string {
+  return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
+}
+
+/** Refuses a word that no argument takes. In a group it is reported as an unknown subcommand. */
+function refuseSurplusWord(command: Command): void {
+  const { args, registeredArguments: taken, parent } = command;
+  const word = args[taken.length];
+  if (word === undefined || taken.at(-1)?.variadic === true) return;
+  // `earshot sinks lst` runs the group's own list, which was not named.
+  const group = parent !== null && parent.args[0] !== command.name() ? parent : command;
+  const code = 'commander.unknownCommand';
+  if (group.commands.length > 0) group.error(`error: unknown command '${word}'`, { code });
+  // Without quotes, the shell splits an expression into several words.
+  const quotes =
+    taken[0]?.name() === 'expression'
+      ? ` Put an expression with spaces in quotes: "${args.join(' ')}"`
+      : '';
+  command.error(
+    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, but got '${word}'.${quotes}`,
+    { code: 'commander.excessArguments' },
+  );
+}
+
+/** Returns the words that call a subcommand of this name, such as `query products`. */
+function subcommandsNamed(word: string, command: Command): string[] {
+  const below = command.commands.flatMap((one) => withChildren(one).slice(1));
+  const names = likelyNames(word, [...new Set(below.map((one) => one.name()))]).slice(0, 1);
+  const found = below.filter((one) => names.includes(one.name()));
+  return found.map((one) => fullName(one).slice(fullName(command).length + 1));
+}
+
+/** Adds suggestions to an error about an unknown name: names that begin with it, otherwise the nearest. */
+function withSuggestion(text: string, command: Command): string {
+  const [, kind, word = ''] =
+    /^error: unknown (option|command) '([^'=]+)[^']*'\n$/.exec(text) ?? [];
+  if (kind === undefined) return text;
+  const help = command.createHelp();
+  const names =
+    kind === 'option'
+      ? help.visibleOptions(command).flatMap(({ long }) => long ?? [])
+      : help.visibleCommands(command).map((one) => one.name());
+  const own = likelyNames(word, names);
+  const near = own.length > 0 || kind === 'option' ? own : subcommandsNamed(word, command);
+  if (near.length === 0) return text;
+  return `${text}(Did you mean ${near.length > 1 ? 'one of ' : ''}${near.join(', ')}?)\n`;
+}

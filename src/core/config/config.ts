@@ -1,4 +1,8 @@
 /** The configuration by section. A command loads only the sections it uses; problems in others do not matter. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Io } from '../cli/io.ts';
 import type { Feature } from '../feature.ts';
 import { hostInUrl, isLoopbackHost, type ListenAddress } from '../http/network-address.ts';
 import { readEndpointCredentials } from './endpoint-credentials.ts';
@@ -14,6 +18,7 @@ import {
   type Settings,
   type SettingsGroup,
 } from './load.ts';
+import { subscriptionsFileName } from './subscriptions-file.ts';
 import { variables } from './variables.ts';
 
 /** Sections of the receiver itself; features have theirs in their settings. */
@@ -222,4 +227,25 @@ function readHealth(reader: CoreReader) {
     'Run this command with the settings of the receiver.',
   );
   return reader.stop();
+}
+
+/** Name of the file in the data directory with the answers of an unfinished run. */
+export const setupFileName = 'setup.json';
+
+/** Returns true if the working folder has settings of its own, or data. */
+export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
+  return (
+    Object.keys(env).some((variable) => variable.startsWith('EARSHOT_')) ||
+    ['.env', subscriptionsFileName, 'data'].some((file) => existsSync(join(workingDir, file)))
+  );
+}
+
+/** Returns how to set up the folder; null if that is done. */
+export function folderNote(io: Pick<Io, 'workingDir' | 'env'> & Environment): string | null {
+  if (!hasSettings(io)) {
+    return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot demo`.';
+  }
+  const { dataDir = '' } = checkConfig(io, ['dataDir']).config;
+  const isUnfinished = existsSync(join(dataDir, setupFileName));
+  return isUnfinished ? 'Setup is not finished. To continue: `earshot setup`.' : null;
 }

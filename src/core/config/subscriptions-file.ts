@@ -17,7 +17,7 @@ import {
 } from '../terms/subscription.ts';
 import { nearestName } from '../terms/text.ts';
 import type { Settings } from './load.ts';
-import { filterSchema } from './values.ts';
+import { filterSchema } from './variables.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
 

@@ -111,3 +111,8 @@ export function serializeError(error: unknown): SerializedError {
 export function deserializeError({ code, message, ...options }: SerializedError): AppError {
   return new AppError(code, message, options);
 }
+
+/** Returns the file of a module next to another one, in a checkout and in a build. */
+export function moduleFile(name: string, nextTo: string): URL {
+  return new URL(`${name}${nextTo.endsWith('.ts') ? '.ts' : '.js'}`, nextTo);
+}

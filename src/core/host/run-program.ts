@@ -1,7 +1,10 @@
 /** Runs a program of the user, for sinks and alerts, with a text on its standard input and with limits. */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
 import { kill } from 'node:process';
 import type { Readable, Writable } from 'node:stream';
+import type { Io } from '../cli/io.ts';
 
 /** Result of a program. */
 export interface ProgramEnd {
@@ -168,5 +171,28 @@ function startTimeout(
       clearTimeout(nextStep);
       signal.removeEventListener('abort', end);
     },
+  };
+}
+
+/** Returns null if the program can be executed; otherwise the reason, to follow "… cannot be run: ". */
+export type FindProgram = (program: string) => string | null;
+
+/** Searches by path if there is a slash, otherwise in the folders of PATH. */
+export function createFindProgram({
+  env,
+  workingDir,
+}: Pick<Io, 'env' | 'workingDir'>): FindProgram {
+  const isExecutable = (path: string) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return statSync(path).isFile();
+    } catch {
+      return false;
+    }
+  };
+  return (program) => {
+    const folders = program.includes('/') ? [''] : (env.PATH ?? '').split(delimiter);
+    const paths = folders.map((folder) => resolve(workingDir, join(folder, program)));
+    return paths.some(isExecutable) ? null : 'there is no executable file of this name';
   };
 }

@@ -1,7 +1,9 @@
 /** HTTP statuses of error codes, and responses as problem JSON (RFC 9457). */
 
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { AppError, type ErrorCode, errorText } from '../terms/app-error.ts';
+import type { Protocol, Refusal } from '../api/listener-slot.ts';
+import { AppError, type ErrorCode, errorText, isAppError } from '../terms/app-error.ts';
 
 const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string }> = {
   usage: { status: 400, title: 'Bad request' },
@@ -20,12 +22,12 @@ const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string 
   internal: { status: 500, title: 'Internal error' },
 };
 
+/** Value of Retry-After after a failure that may be temporary. */
+export const retryAfterSeconds = 5;
+
 /** Details for clients about failures of this server. */
 const internalDetail = 'Internal error. The log has the details under the request id.';
-const unavailableDetail = 'The receiver cannot store notifications now. Retry later.';
-
-/** Value of Retry-After, in seconds. */
-const retryAfterSeconds = 5;
+const storeDetail = 'The receiver cannot store notifications now. Retry later.';
 
 /**
  * Creates the response for an error. Includes the message of an `AppError` about the request; for errors of
@@ -39,11 +41,7 @@ export function problemResponse(
   const code = error instanceof AppError ? error.code : 'internal';
   const { status, title } = statuses[code];
   const own = error instanceof AppError && status < 500;
-  const detail = own
-    ? errorText(error)
-    : code === 'unavailable'
-      ? unavailableDetail
-      : internalDetail;
+  const detail = own ? errorText(error) : code === 'unavailable' ? storeDetail : internalDetail;
   const details = own && error.details.length > 0 ? { errors: error.details } : {};
   const body = { type: 'about:blank', title, status, detail, ...details, requestId };
   const headers: Record<string, string> = {
@@ -57,4 +55,102 @@ export function problemResponse(
 /** Returns the HTTP status of an error. */
 export function statusOf(error: unknown): number {
   return statuses[error instanceof AppError ? error.code : 'internal'].status;
+}
+
+export const unavailableDetail =
+  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot admin index`.';
+
+const unknownPath = 'Unknown path. GET /api lists all paths.';
+
+/** Error answers, in the format of each path. */
+export type Answers = ReturnType<typeof createAnswers>;
+
+/** Creates the answers for these protocols; all other paths answer problem JSON. */
+export function createAnswers(protocols: readonly Protocol[]) {
+  const protocolOf = (path: string) => protocols.find(({ root }) => isBelow(path, root));
+  const refused = (path: string, refusal: Refusal, headers: Record<string, string> = {}) =>
+    protocolOf(path)?.refusal?.(refusal, headers) ?? problemJson(refusal, headers);
+  /** Returns the methods of a path. */
+  const methodsOf = (path: string): readonly string[] =>
+    protocolOf(path)?.methods?.[path] ?? ['GET', 'HEAD'];
+  return {
+    methodsOf,
+    /** Refuses a request that credentials would not make valid. */
+    forbidden: (path: string, detail: string, requestId: string) =>
+      refused(path, { title: 'Forbidden', status: 403, detail, requestId }),
+    /** Answers a request to an unknown path. */
+    notFound: (path: string, requestId: string) =>
+      refused(path, { title: 'Not found', status: 404, detail: unknownPath, requestId }),
+    /** Returns the refusal of a method that a path does not have; undefined for others. No method changes anything. */
+    refusedMethod: (
+      { method, path }: { method: string; path: string },
+      newRequestId: () => string,
+    ): Response | undefined => {
+      const allowed = methodsOf(path);
+      if (allowed.includes(method)) return undefined;
+      const title = 'Method not allowed';
+      const detail = `Use ${allowed.join(' or ')}.`;
+      const refusal = { title, status: 405, detail, requestId: newRequestId() };
+      return refused(path, refusal, { Allow: allowed.join(', ') });
+    },
+    /** Answers a failure. */
+    failure: (path: string, error: unknown, requestId: string) =>
+      protocolOf(path)?.failure?.(error, requestId) ?? apiProblem(error, requestId),
+    /** Returns true for a path that scripts of configured origins may read. */
+    isShared: (path: string) => isBelow(path, '/api') || protocolOf(path)?.isShared === true,
+  };
+}
+
+/** Returns true for a path and the paths below it. */
+export const isBelow = (path: string, root: string): boolean =>
+  path === root || path.startsWith(`${root}/`);
+
+/** Facts of refusals above the limits of queries, live streams and bodies. */
+const limitFacts = ['waitingMax', 'viewersMax', 'allBytesMax'];
+
+/** Returns true for a refusal above a limit, which is no fault of the store. */
+export function exceedsLimit(error: unknown): error is AppError {
+  return isAppError(error) && limitFacts.some((name) => name in error.facts);
+}
+
+/** Answers an error of `/api`. Details of the store are only logged. */
+export function apiProblem(error: unknown, requestId: string): Response {
+  if (!isAppError(error, 'unavailable')) return problemResponse(error, requestId);
+  const title = 'Service unavailable';
+  const detail = exceedsLimit(error) ? errorText(error) : unavailableDetail;
+  const problem = { title, status: 503, detail, requestId };
+  return problemJson(problem, { 'Retry-After': String(retryAfterSeconds) });
+}
+
+function problemJson(refusal: Refusal, headers: Record<string, string>): Response {
+  return new Response(JSON.stringify({ type: 'about:blank', ...refusal }), {
+    status: refusal.status,
+    headers: { 'Content-Type': 'application/problem+json', ...headers },
+  });
+}
+
+/** Items serialized without a pause: records of about 5 kB, less than a millisecond. */
+const itemsAtOnce = 50;
+
+/**
+ * Returns the same text as `Response.json`, but pauses after every few items of a list so that other work can run.
+ */
+export async function jsonAnswer(body: object, headers: Record<string, string>): Promise<Response> {
+  const members: string[] = [];
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined) continue;
+    const text = Array.isArray(value) ? await listText(value) : JSON.stringify(value);
+    members.push(`${JSON.stringify(name)}:${text}`);
+  }
+  const type = { 'Content-Type': 'application/json' };
+  return new Response(`{${members.join(',')}}`, { headers: { ...type, ...headers } });
+}
+
+async function listText(items: readonly unknown[]): Promise<string> {
+  const texts: string[] = [];
+  for (const item of items) {
+    texts.push(JSON.stringify(item));
+    if (texts.length % itemsAtOnce === 0) await yieldToOthers();
+  }
+  return `[${texts.join(',')}]`;
 }

@@ -3,9 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { AppError, errorCodeOf, isAppError } from '../terms/app-error.ts';
-import { bodyBytesMax } from '../terms/limits.ts';
 import type { Fault } from '../terms/notification.ts';
-import type { Delivery, EncodedBody } from '../terms/ports.ts';
+import { bodyBytesMax, type Delivery, type EncodedBody } from '../terms/ports.ts';
 
 /** Maximum memory of all bodies that are being received. */
 const allBodiesBytesMax = 64 * 2 ** 20;

@@ -3,9 +3,8 @@
  * links is a group for screen readers: an image has no content.
  */
 
-import { shortDateUs } from '../terms/dates.ts';
-import { countText } from '../terms/formats.ts';
-import { dayUs, hourUs } from '../terms/time-units.ts';
+import { dayUs, hourUs, shortDateUs } from '../terms/dates.ts';
+import { countText } from '../terms/text.ts';
 import { type Html, html } from './markup.ts';
 
 export interface Bar {

@@ -1,9 +1,8 @@
 /** State of a page in its URL, so that a copied link shows the same. */
 import { z } from 'zod';
 import { AppError } from '../terms/app-error.ts';
-import { parseDate } from '../terms/dates.ts';
+import { dayUs, hourUs, minuteUs, parseDate } from '../terms/dates.ts';
 import { subscriptionEvents } from '../terms/subscription.ts';
-import { dayUs, hourUs, minuteUs } from '../terms/time-units.ts';
 
 const unitsUs: Readonly<Record<string, number>> = {
   m: minuteUs,

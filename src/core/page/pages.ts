@@ -1,16 +1,14 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
 import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
-import { exceedsLimit, isBelow } from '../api/errors.ts';
 import type { ConsoleParts, ListenerSlot } from '../api/listener-slot.ts';
 import type { Environment, QueryLine } from '../api/query-line.ts';
-import { statusOf } from '../http/problem.ts';
+import { exceedsLimit, isBelow, statusOf } from '../http/problem.ts';
 import type { Status } from '../status/status.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
 import { type Assets, loadAssets } from './assets.ts';
-import { document, periodOnly } from './layout.ts';
+import { document, type PageRoute, periodOnly } from './layout.ts';
 import { command, findings, type Html, html, panel } from './markup.ts';
-import type { PageRoute } from './page-route.ts';
 import { readPageState } from './page-state.ts';
 
 /** Returns the function that recognizes paths of pages: a link in another page or program may open them. */

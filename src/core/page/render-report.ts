@@ -2,8 +2,8 @@
 
 import type { Status } from '../status/status.ts';
 import { type Evaluation, isProblem, type Level } from '../terms/evaluation.ts';
-import { countText, lengthText, sizeText } from '../terms/formats.ts';
 import type { Block, Report, Value } from '../terms/report.ts';
+import { countText, lengthText, sizeText } from '../terms/text.ts';
 import {
   badge,
   command,

@@ -3,11 +3,26 @@
  * microseconds since 1970, UTC. Null: not known, or none.
  */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Situation } from '../terms/check.ts';
-import { evaluation, evaluationSchema, isProblem, levels } from '../terms/evaluation.ts';
+import type { Store, StoreReader } from '../../store/store.ts';
+import type { Io } from '../cli/io.ts';
+import type { StartConfig } from '../config/config.ts';
+import type { Feature } from '../feature.ts';
+import { AppError, errorText, isAppError } from '../terms/app-error.ts';
+import {
+  type Alert,
+  type Check,
+  type Evaluation,
+  evaluation,
+  evaluationSchema,
+  isProblem,
+  levels,
+  type Situation,
+} from '../terms/evaluation.ts';
 import { toJson } from '../terms/json-rows.ts';
-import type { EvaluatedFacts, StatusFacts, StatusPart } from './status-part.ts';
+import type { Logger } from '../terms/ports.ts';
+import type { StatusMetric } from './gauge.ts';
 
 const partStatus = z.object({ part: z.string(), ...evaluationSchema.shape });
 
@@ -81,4 +96,231 @@ export function worstFirst({ parts }: Pick<Status, 'parts'>): PartStatus[] {
   return parts
     .filter(isProblem)
     .toSorted((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
+}
+
+/** Facts of the status, as they are read. Features declare theirs in this interface. */
+export interface StatusFacts {
+  /** Microseconds since 1970, UTC, as all times. */
+  atUs: number;
+  version: string;
+  /** Parts that could not be read. Their facts are null or empty. */
+  failures: readonly { part: string; reason: string }[];
+  /** False if the receiver only reads queues. */
+  hasEndpoint: boolean;
+  /** Why the current `earshot.config.ts` is rejected; null when it is in effect. */
+  rejectedConfig: string | null;
+  /** Null without a running receiver: only the store was read. */
+  receiver: ReceiverStatus | null;
+  /** Active alerts. */
+  alerts: readonly Alert[];
+}
+
+export interface ReceiverStatus {
+  startedAtUs: number | null;
+  pid: number | null;
+  refusing: string | null;
+  queue: { bytes: number; bytesMax: number } | null;
+}
+
+/** Facts that are evaluated one by one. Features declare theirs in this interface. */
+// biome-ignore lint/suspicious/noEmptyInterface: features add members.
+export interface EvaluatedFacts {}
+
+/** Sources of all parts. */
+export interface StatusSources {
+  store: StoreReader;
+  /** Returns a setting of the receiver. Throws `configuration` if it is invalid. */
+  setting<Name extends keyof StartConfig>(name: Name): StartConfig[Name];
+  /** State of the receiver. Resolves with null if none runs; rejects if that cannot be determined. */
+  receiver: () => Promise<ReceiverStatus | null>;
+  /** Why the current `earshot.config.ts` is rejected; null when it is in effect. */
+  rejected(): Promise<string | null>;
+  /** Only inside a running receiver. */
+  running: RunningSources | null;
+  version: string;
+  io: Io;
+  log: Pick<Logger, 'warn'>;
+}
+
+export interface RunningSources {
+  store: Store;
+  /** State of a job of this receiver; undefined if it does not run. */
+  job(name: string): { state?: unknown } | undefined;
+}
+
+/** Things by name. One of which there is only one has no name. */
+export type Named<Thing> = readonly (readonly [name: string, thing: Thing])[];
+
+/** Things that the watchdog reads and checks together. */
+export interface Watch<Thing> {
+  checks: readonly Check<Thing>[];
+  read: () => Promise<Named<Thing>>;
+}
+
+/** A watch of any things: its checks apply to what it reads. */
+export interface AnyWatch {
+  checks: readonly Check<never>[];
+  read: () => Promise<Named<unknown>>;
+}
+
+/** Returns the check of a single thing. */
+export const watchOne = <Thing>(check: Check<Thing>, read: () => Promise<Thing>): Watch<Thing> => ({
+  checks: [check],
+  read: async () => [['', await read()]],
+});
+
+/** A part of the status. It is evaluated and shown separately. */
+export interface StatusPart {
+  name: string;
+  /** Its facts while they are not known. */
+  unknown: Partial<StatusFacts>;
+  /** Its fields in JSON. Times are microseconds. */
+  fields: Readonly<Record<string, z.ZodType>>;
+  /** Returns the values of these fields; by default, the facts of the same names. */
+  toFields?(status: Status): object;
+  /** Returns the functions that read the part. They may keep state between calls, and reject if a read fails. */
+  open(sources: StatusSources): {
+    read?: (nowUs: number) => Promise<Partial<StatusFacts>>;
+    watch?: (nowUs: number) => readonly AnyWatch[];
+  };
+  /** Evaluates things one by one. */
+  evaluateEach?(facts: StatusFacts, situation: Situation): Partial<EvaluatedFacts>;
+  /** Evaluates the part. Null: there is no such part. */
+  evaluate(status: Omit<Status, 'parts'>, situation: Situation): Evaluation | null;
+  /** Kinds of the alerts of its watches. */
+  alertKinds?: readonly string[];
+  /** Metrics, by heading of the reference page. */
+  metrics?: readonly MetricGroup[];
+}
+
+export interface MetricGroup {
+  title: string;
+  rows: readonly StatusMetric[];
+}
+
+/** Declares a part, whose read returns the facts of `unknown`. */
+export function defineStatusPart<const Names extends keyof StatusFacts = never>(
+  part: Omit<StatusPart, 'unknown' | 'open'> & {
+    unknown: Pick<StatusFacts, Names>;
+    open(sources: StatusSources): {
+      read?: (nowUs: number) => Promise<Pick<StatusFacts, Names>>;
+      watch?: (nowUs: number) => readonly AnyWatch[];
+    };
+  },
+): StatusPart {
+  return part;
+}
+
+/** Returns the active alerts; none without the feature that has them. */
+export async function activeAlertsOf(
+  features: readonly Feature[],
+  store: StoreReader,
+): Promise<readonly Alert[]> {
+  const found = features.flatMap(({ activeAlerts }) => activeAlerts?.(store) ?? []);
+  return (await Promise.all(found)).flat();
+}
+
+/** Loads the parts of all features, in their order. */
+export async function loadStatusParts(features: readonly Feature[]): Promise<StatusPart[]> {
+  const slots = features.flatMap(({ status }) => (status === undefined ? [] : [status()]));
+  return (await Promise.all(slots)).flatMap(({ parts }) => parts);
+}
+
+/** A part that takes longer is reported as failed. */
+const partTimeoutMs = 5_000;
+
+/** Lifetime of a gathered status: more frequent requests get the same one. */
+const freshUs = 5_000_000;
+
+/** Returns a function that gives the current status. Concurrent calls share one result. Never rejects. */
+export function createStatus(
+  parts: readonly StatusPart[],
+  sources: StatusSources,
+): () => Promise<Status> {
+  const { nowUs } = sources.io;
+  const gatherNow = createGather(parts, sources);
+  let latest: Status | undefined;
+  let gathering: Promise<Status> | undefined;
+  const gather = async () => {
+    try {
+      latest = await gatherNow();
+      return latest;
+    } finally {
+      gathering = undefined;
+    }
+  };
+  return async () => {
+    const ageUs = latest === undefined ? freshUs : nowUs() - latest.atUs;
+    // The age is negative after the clock was set back.
+    if (latest !== undefined && ageUs >= 0 && ageUs < freshUs) return latest;
+    gathering ??= gather();
+    return gathering;
+  };
+}
+
+/** Returns a function that reads all parts. It never rejects: parts that fail are listed in `failures`. */
+export function createGather(
+  parts: readonly StatusPart[],
+  sources: StatusSources,
+): () => Promise<Status> {
+  const opened = parts.map((part) => ({ part, read: part.open(sources).read }));
+  return async () => {
+    const atUs = sources.io.nowUs();
+    const found = await Promise.all(
+      opened.map(async ({ part: { name, unknown }, read }) => {
+        try {
+          return { facts: read === undefined ? unknown : await withinTime(() => read(atUs)) };
+        } catch (error) {
+          return {
+            facts: unknown,
+            failure: { part: name, reason: reasonOf(name, error, sources) },
+          };
+        }
+      }),
+    );
+    const failures = found.flatMap(({ failure }) => failure ?? []);
+    const rejectedConfig = await sources.rejected();
+    const base = {
+      ...{ atUs, version: sources.version, rejectedConfig, hasEndpoint: hasEndpoint(sources) },
+      // A rejected file is one finding: rules in it cannot be read for the same reason.
+      failures: failures.filter(({ reason }) => reason !== rejectedConfig),
+      ...{ receiver: null, alerts: [] },
+    };
+    // Each feature reads the facts that it declares.
+    return evaluateStatus(
+      parts,
+      Object.assign({}, base, ...found.map(({ facts }) => facts)) as StatusFacts,
+    );
+  };
+}
+
+/** True with unreadable settings. */
+function hasEndpoint({ setting }: Pick<StatusSources, 'setting'>): boolean {
+  try {
+    return setting('listen') !== null;
+  } catch (error) {
+    if (isAppError(error, 'configuration')) return true;
+    throw error;
+  }
+}
+
+async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
+  const done = new AbortController();
+  const timeout = delay(partTimeoutMs, undefined, { signal: done.signal }).then(() => {
+    throw new AppError('unavailable', `No answer within ${partTimeoutMs / 1_000} s.`);
+  });
+  try {
+    return await Promise.race([read(), timeout]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Describes an error. The text of an unexpected one is written to the log only. */
+function reasonOf(part: string, error: unknown, { log }: Pick<StatusSources, 'log'>): string {
+  if (isAppError(error) && error.code !== 'internal') {
+    return [errorText(error), ...error.details].join(' ');
+  }
+  log.warn({ part, err: error }, 'failed to read a part of the status');
+  return 'Internal error; see the log.';
 }

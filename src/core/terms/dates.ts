@@ -6,8 +6,6 @@
  * Numbers keep the order of times, and equal times have equal numbers.
  */
 
-import { dayUs } from './time-units.ts';
-
 /** `zoned` is true when the text has a time zone. */
 export interface ReadDate {
   us: number;
@@ -121,4 +119,18 @@ function zoneOffsetMs(zone: string | undefined): number {
 /** Returns the number of whole days, for example until a certificate expires; negative after the end. */
 export function wholeDays(us: number): number {
   return Math.floor(us / dayUs);
+}
+
+export const secondUs = 1_000_000;
+export const minuteUs = 60 * secondUs;
+export const hourUs = 60 * minuteUs;
+export const dayUs = 24 * hourUs;
+export const weekUs = 7 * dayUs;
+
+export const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
+
+/** Returns the start of the hour of a time. */
+export function hourOf(us: number): number {
+  return Math.floor(us / hourUs) * hourUs;
 }

@@ -1,7 +1,7 @@
 /** Parser of push notifications: strict about the identifying fields, tolerant about all others. */
 import { z } from 'zod';
 import { parseDate, type ReadDate } from './dates.ts';
-import { bodyBytesMax, nestingMax } from './limits.ts';
+import { bodyBytesMax, nestingMax } from './ports.ts';
 
 /** Events of the specification. Another name is accepted and counted as drift. */
 const knownEvents = ['created', 'modified', 'deleted'] as const;

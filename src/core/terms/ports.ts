@@ -8,7 +8,6 @@
  * The *quarantine* stores bodies that are not notifications. All times are microseconds since 1970, UTC.
  */
 import type { z } from 'zod';
-import type { NotificationSource } from './kinds.ts';
 import type { Fault } from './notification.ts';
 import type { notificationSchema, quarantineSchema } from './read-models.ts';
 
@@ -266,3 +265,32 @@ export interface Backups extends BackupReader {
   /** Stores a run; it replaces the last run with the same result. Rejects with `unavailable`. */
   recordBackup(run: BackupRun): Promise<void>;
 }
+
+/**
+ * Origins of a notification. `push`: sent by the catalogue. `pull`: read from the queue of a pull subscription.
+ * `reconcile`: found missing, or without a record, and fetched by earshot.
+ */
+export const notificationSources = ['push', 'pull', 'reconcile'] as const;
+export type NotificationSource = (typeof notificationSources)[number];
+
+export const alertLevels = ['warning', 'critical'] as const;
+
+/** Notification channels. */
+export const alertChannels = ['url', 'command'] as const;
+export type AlertChannel = (typeof alertChannels)[number];
+
+/** Kinds of summaries. */
+export const summaryKinds = ['product', 'digest'] as const;
+
+export type SummaryKind = (typeof summaryKinds)[number];
+
+/** `waiting`: for its turn, the end of its period, the budget or the service. */
+export const summaryStates = ['waiting', 'done'] as const;
+
+export type SummaryState = (typeof summaryStates)[number];
+
+/** Maximum size, encoded and decoded (design, interface contract). */
+export const bodyBytesMax = 2 ** 20;
+
+/** Maximum nesting; records of the catalogue have about ten levels. */
+export const nestingMax = 100;

@@ -5,14 +5,14 @@
 import { z } from 'zod';
 import { evaluationSchema } from './evaluation.ts';
 import { jsonFields, toJson } from './json-rows.ts';
+import { faultCodes } from './notification.ts';
 import {
   alertChannels,
   alertLevels,
   notificationSources,
   summaryKinds,
   summaryStates,
-} from './kinds.ts';
-import { faultCodes } from './notification.ts';
+} from './ports.ts';
 
 /** A notification for programs. */
 export const notificationSchema = z.object({

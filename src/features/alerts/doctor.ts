@@ -2,9 +2,9 @@
 
 import { loadConfig } from '../../core/config/config.ts';
 import { type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
-import { createFindProgram, type FindProgram } from '../../core/host/find-program.ts';
+import { createFindProgram, type FindProgram } from '../../core/host/run-program.ts';
 import { reachHost } from '../../core/http/bounded-fetch.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { type ChannelConfig, channelSections } from './settings.ts';
 
 export const stepsOf: DoctorSlot['stepsOf'] = async (_settings, io, { attempt }) => {

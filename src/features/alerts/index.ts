@@ -1,7 +1,6 @@
 /** The feature `alerts`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import { pick } from '../../core/host/rpc.ts';
+import { moduleFile, pick } from '../../core/host/rpc.ts';
 import { defineTables } from '../../store/tables.ts';
 import type { AlertReader, Alerts } from './terms.ts';
 

@@ -1,11 +1,11 @@
 /** The watchdog of a running receiver. */
 
-import { asCalled } from '../../core/cli/called-as.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
+import { asCalled } from '../../core/cli/output.ts';
 import type { Job } from '../../core/host/job.ts';
 import { createRunProgram } from '../../core/host/run-program.ts';
-import { loadStatusParts } from '../../core/status/status-part.ts';
-import type { JobContext } from '../../receiver/job-slot.ts';
+import { loadStatusParts } from '../../core/status/status.ts';
+import type { JobContext } from '../../receiver/slots.ts';
 import type { AlertMessage } from './message.ts';
 import {
   type AlertSender,

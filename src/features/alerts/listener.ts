@@ -12,9 +12,13 @@ import {
   positionParameter,
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
-import { periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  type PageRequest,
+  type PageRoute,
+  periodChoice,
+  stateForm,
+} from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
-import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import { alertSchema, toAlertJson } from '../../core/terms/read-models.ts';

@@ -5,9 +5,9 @@ import type { RunProgram } from '../../core/host/run-program.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../core/http/foreign-text.ts';
 import { createOutboundClient } from '../../core/http/outbound-client.ts';
 import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
-import type { AlertFinding } from '../../core/terms/check.ts';
-import { type AlertChannel, alertChannels } from '../../core/terms/kinds.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
+import { minuteUs } from '../../core/terms/dates.ts';
+import type { AlertFinding } from '../../core/terms/evaluation.ts';
+import { type AlertChannel, alertChannels } from '../../core/terms/ports.ts';
 import { type AlertMessage, alertMessage } from './message.ts';
 import { type Alerts, alertRetryDelayMaxUs, channelVariables } from './terms.ts';
 

@@ -1,8 +1,8 @@
 /** Tables of alerts and of the deliveries to notification channels. */
 
-import type { Alert, AlertFinding } from '../../core/terms/check.ts';
-import type { AlertChannel } from '../../core/terms/kinds.ts';
-import { weekUs } from '../../core/terms/time-units.ts';
+import { weekUs } from '../../core/terms/dates.ts';
+import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
+import type { AlertChannel } from '../../core/terms/ports.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import {
   type AlertDelivery,

@@ -1,8 +1,8 @@
 /** Reports of alerts: an alert shows the evaluation of its thing, and since when. */
 
-import { alertTitle } from '../../core/terms/check.ts';
+import { weekUs } from '../../core/terms/dates.ts';
+import { alertTitle } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
-import { weekUs } from '../../core/terms/time-units.ts';
 import { type AlertDelivery, channelVariables, type ListedAlert } from './terms.ts';
 
 type Unsent = AlertDelivery & { isGivenUp: boolean };

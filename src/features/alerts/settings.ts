@@ -2,7 +2,7 @@
 
 import type { Config } from '../../core/config/config.ts';
 import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
-import * as values from '../../core/config/values.ts';
+import * as values from '../../core/config/variables.ts';
 import { exactUrl } from '../../core/http/network-address.ts';
 
 declare module '../../core/config/config.ts' {

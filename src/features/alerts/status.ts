@@ -1,10 +1,15 @@
 /** Active alerts in the status. */
 
 import { z } from 'zod';
-import { activeAlertsOf, defineStatusPart } from '../../core/status/status-part.ts';
-import { worstOf } from '../../core/terms/check.ts';
-import { type Evaluation, evaluation, evaluationSchema, ok } from '../../core/terms/evaluation.ts';
-import { listed } from '../../core/terms/formats.ts';
+import { activeAlertsOf, defineStatusPart } from '../../core/status/status.ts';
+import {
+  type Evaluation,
+  evaluation,
+  evaluationSchema,
+  ok,
+  worstOf,
+} from '../../core/terms/evaluation.ts';
+import { listed } from '../../core/terms/text.ts';
 
 const alert = z.object({
   id: z.int().min(0),

@@ -3,10 +3,10 @@
  * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
 import type { z } from 'zod';
-import type { Alert, AlertFinding } from '../../core/terms/check.ts';
-import type { AlertChannel } from '../../core/terms/kinds.ts';
+import { hourUs } from '../../core/terms/dates.ts';
+import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
+import type { AlertChannel } from '../../core/terms/ports.ts';
 import type { alertSchema } from '../../core/terms/read-models.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
 
 /** An alert as listed. */
 export type ListedAlert = z.infer<typeof alertSchema>;

@@ -10,11 +10,11 @@ import {
   type JobOptions,
   startJob,
 } from '../../core/host/job.ts';
-import type { AnyWatch, Named, StatusPart, StatusSources } from '../../core/status/status-part.ts';
+import type { AnyWatch, Named, StatusPart, StatusSources } from '../../core/status/status.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { Alert, AlertFinding, Check, Result } from '../../core/terms/check.ts';
-import { alertChannels } from '../../core/terms/kinds.ts';
-import { minuteUs, weekUs } from '../../core/terms/time-units.ts';
+import { minuteUs, weekUs } from '../../core/terms/dates.ts';
+import type { Alert, AlertFinding, Check, Result } from '../../core/terms/evaluation.ts';
+import { alertChannels } from '../../core/terms/ports.ts';
 import { channelsOf, type DeliveryDeps, deliverDue, sendUnstored } from './notify.ts';
 import type { Alerts } from './terms.ts';
 

@@ -1,7 +1,6 @@
 /** The feature `backup`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import { pick } from '../../core/host/rpc.ts';
+import { moduleFile, pick } from '../../core/host/rpc.ts';
 import type { BackupReader, Backups } from '../../core/terms/ports.ts';
 import { defineTables, tablesOf } from '../../store/tables.ts';
 

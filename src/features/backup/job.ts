@@ -2,8 +2,8 @@
 import { type Io, pause } from '../../core/cli/io.ts';
 import type { Config } from '../../core/config/config.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
+import { hourUs, minuteMs } from '../../core/terms/dates.ts';
 import type { BackupRun, Logger } from '../../core/terms/ports.ts';
-import { hourUs, minuteMs } from '../../core/terms/time-units.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import type { Store } from '../../store/store.ts';
 import type { TablesSlot } from '../../store/tables.ts';

@@ -10,12 +10,11 @@ import {
   syncFolder,
   writeOwnerOnly,
 } from '../../core/host/files.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import type { Remote } from '../../core/host/rpc.ts';
+import { moduleFile, type Remote } from '../../core/host/rpc.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
-import { sizeText } from '../../core/terms/formats.ts';
 import type { BackupRun } from '../../core/terms/ports.ts';
+import { sizeText } from '../../core/terms/text.ts';
 import { databaseFileName, requireDatabase } from '../../store/engine/database.ts';
 import { type DataPlace, diskSize } from '../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';

@@ -7,7 +7,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { printJson } from '../../core/cli/output.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { counted } from '../../core/terms/formats.ts';
+import { counted } from '../../core/terms/text.ts';
 import { tablesOf } from '../../store/tables.ts';
 import {
   type Backup,

@@ -2,17 +2,16 @@
 
 import { z } from 'zod';
 import { bytes, flag, moment, seconds, toSeconds } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status-part.ts';
-import { checkOf, evaluate, problem } from '../../core/terms/check.ts';
-import { type Evaluation, ok } from '../../core/terms/evaluation.ts';
-import { lengthText, momentText, quoted, sizeText } from '../../core/terms/formats.ts';
+import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status.ts';
+import { hourUs } from '../../core/terms/dates.ts';
+import { checkOf, type Evaluation, evaluate, ok, problem } from '../../core/terms/evaluation.ts';
 import type { LastBackups } from '../../core/terms/ports.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { lengthText, momentText, quoted, sizeText } from '../../core/terms/text.ts';
 
 /** `everyHours` is null if automatic backups are off. */
 export type BackupView = LastBackups & { everyHours: number | null };
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     backups: BackupView | null;
   }

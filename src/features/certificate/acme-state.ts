@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
+import { dayUs, hourUs, minuteUs, shortDateUs } from '../../core/terms/dates.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { faultError } from '../../core/terms/faults.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
 import { jsonOf } from '../../core/terms/text.ts';
-import { dayUs, hourUs, minuteUs } from '../../core/terms/time-units.ts';
 import { checkKeyPair, type LoadedCertificate } from './certificate.ts';
 
 /** Folder in the data directory. */

@@ -4,13 +4,13 @@ import { AuthorityKeyIdentifierExtension, X509Certificate } from '@peculiar/x509
 import { Client, crypto } from 'acme-client';
 import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
-import type { AcquireLock } from '../../core/host/lock.ts';
+import type { AcquireLock } from '../../core/host/job.ts';
 import { answerBytesMax, networkFault, retryAfterMs } from '../../core/http/bounded-fetch.ts';
 import { foreignText } from '../../core/http/foreign-text.ts';
 import { contextTrusting } from '../../core/http/tls-settings.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import { faultOf, nextStepOf } from '../../core/terms/faults.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
 import {
   checkedPair,
   createKey,

@@ -5,8 +5,8 @@ import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { type Fault, faultError, faultOf, nextStepOf } from '../../core/terms/faults.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
 
 export interface CertificateFiles {
   cert: string;

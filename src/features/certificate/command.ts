@@ -7,8 +7,8 @@ import { isoTime, printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { situationAt } from '../../core/terms/check.ts';
 import { wholeDays } from '../../core/terms/dates.ts';
+import { situationAt } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
 import { evaluateCertificate, readCertificateStatus } from './status.ts';
 

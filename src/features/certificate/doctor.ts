@@ -1,7 +1,7 @@
 /** The doctor's check of the certificate. */
 
 import { type DoctorSettings, type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
-import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { type Finding, failedFinding, finding } from '../../core/terms/evaluation.ts';
 import { checkRenewal } from './acme-state.ts';
 import { checkCertificateFiles } from './certificate.ts';
 

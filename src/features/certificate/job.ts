@@ -1,13 +1,12 @@
 /** Certificate of the public listener: from files, from a certificate authority, or none. */
 
 import { type Io, pause } from '../../core/cli/io.ts';
-import { type Job, startJob } from '../../core/host/job.ts';
-import type { AcquireLock } from '../../core/host/lock.ts';
+import { type AcquireLock, type Job, startJob } from '../../core/host/job.ts';
 import type { Listener } from '../../core/http/listener.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import type { ServedCertificate, ServiceContext } from '../../receiver/service.ts';
+import type { ServedCertificate, ServiceContext } from '../../receiver/slots.ts';
 import type { FileSync, Store } from '../../store/store.ts';
 import type { AcmeContext } from './acme.ts';
 import { readCertificate } from './acme-state.ts';

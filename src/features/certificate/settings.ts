@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { defineSections, defineVariables, type Reader } from '../../core/config/load.ts';
-import * as values from '../../core/config/values.ts';
+import * as values from '../../core/config/variables.ts';
 import { variables as coreVariables } from '../../core/config/variables.ts';
 import { exactUrl } from '../../core/http/network-address.ts';
 import { holdsCertificates } from '../../core/http/tls-settings.ts';

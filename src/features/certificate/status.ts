@@ -2,11 +2,18 @@
 
 import { z } from 'zod';
 import { flag, moment, seconds, toSeconds } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status-part.ts';
-import { checkOf, evaluate, problem, type Situation } from '../../core/terms/check.ts';
-import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts';
-import { lengthText, momentText, quoted } from '../../core/terms/formats.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
+import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status.ts';
+import { dayUs } from '../../core/terms/dates.ts';
+import {
+  checkOf,
+  type Evaluation,
+  evaluate,
+  evaluation,
+  ok,
+  problem,
+  type Situation,
+} from '../../core/terms/evaluation.ts';
+import { lengthText, momentText, quoted } from '../../core/terms/text.ts';
 import { renewalStatus } from './acme-state.ts';
 import { loadCertificateFiles } from './certificate.ts';
 import type { TlsConfig } from './settings.ts';
@@ -31,7 +38,7 @@ type CertificateStatus = z.infer<typeof certificateSchema>;
 /** The certificate of the public listener. Times are null before the first one. */
 export type Certificate = Pick<CertificateStatus, 'notAfterUs' | 'lifetimeUs' | 'lastFailure'>;
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     /** True if a proxy terminates HTTPS. */
     behindProxy: boolean;

@@ -9,14 +9,13 @@ import {
   type TimeArgument,
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { unknownName } from '../../core/cli/known-names.ts';
 import { printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
+import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/formats.ts';
-import { weekUs } from '../../core/terms/time-units.ts';
+import { formatDateUs, weekUs } from '../../core/terms/dates.ts';
+import { countText } from '../../core/terms/text.ts';
 import type { CompletenessReader } from './completeness.ts';
 import { type CoverageReport, readCoverage, toCoverageJson } from './coverage.ts';
 import { neverRegistered } from './open-listing.ts';

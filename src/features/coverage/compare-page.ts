@@ -2,10 +2,9 @@
 
 import type { ListedEvent } from '../../admin/listing.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import { coversEvent } from '../../core/terms/catalogue-events.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
-import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
+import { coversEvent, type SubscriptionEvent } from '../../core/terms/subscription.ts';
 import type { Products, PushedEvent } from '../../filter/products.ts';
 import type { Completeness, RecoveredEvent } from './completeness.ts';
 import type { EventOutcome, ReconcileMode, ReconcileTask } from './tasks.ts';

@@ -6,9 +6,13 @@
  * time on. An event that was never pushed and was found by a comparison is *recovered*; its entry in the log has the
  * source `reconcile`. All times are microseconds since 1970, UTC.
  */
-import type { CatalogueEvent, MissingEvent } from '../../core/terms/catalogue-events.ts';
-import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+
+import { hourUs } from '../../core/terms/dates.ts';
+import type {
+  CatalogueEvent,
+  MissingEvent,
+  SubscriptionEvent,
+} from '../../core/terms/subscription.ts';
 
 /**
  * Time from the end of an hour until it is compared, because records appear in the catalogue query results with a

@@ -8,10 +8,9 @@
 
 import { z } from 'zod';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
+import { dayUs, hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
-import { dayUs, hourOf, hourUs } from '../../core/terms/time-units.ts';
 import {
   delayFields,
   delaysInSeconds,

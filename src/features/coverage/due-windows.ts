@@ -1,6 +1,6 @@
 /** Selects the hours to compare automatically, from earlier comparisons and from the receiver's downtimes. */
 import type { Gap, Registration } from '../../admin/account.ts';
-import { hourOf, hourUs, minuteUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import type { Definition, HourCoverage, Uptime } from './completeness.ts';
 import {
   cutTasks,

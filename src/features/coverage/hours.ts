@@ -3,10 +3,9 @@
 import type { painter } from '../../core/cli/output.ts';
 import { badge, type Html, html, panel } from '../../core/page/markup.ts';
 import { isoMinute, linkTo, listOfSpan } from '../../core/page/page-state.ts';
-import { formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/formats.ts';
+import { dayUs, formatDateUs, hourUs, shortDateUs } from '../../core/terms/dates.ts';
 import type { Block } from '../../core/terms/report.ts';
-import { dayUs, hourUs } from '../../core/terms/time-units.ts';
+import { countText } from '../../core/terms/text.ts';
 import type { HourState, ReportedHour, SubscriptionCoverage } from './coverage.ts';
 
 /** Name, tone and signs of each state of an hour: `bar` on the terminal, `sign` on the page. The worst is first. */

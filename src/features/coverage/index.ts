@@ -2,8 +2,7 @@
 
 import { recordReader } from '../../admin/pull-queue.ts';
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import { pick } from '../../core/host/rpc.ts';
+import { moduleFile, pick } from '../../core/host/rpc.ts';
 import { defineTables } from '../../store/tables.ts';
 import type { Completeness, CompletenessReader } from './completeness.ts';
 import type { ComparisonStep } from './job.ts';

@@ -3,9 +3,8 @@
 import { type Io, pause } from '../../core/cli/io.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
+import { formatDateUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { hourUs, minuteUs } from '../../core/terms/time-units.ts';
 import type { Products } from '../../filter/products.ts';
 import type { Store } from '../../store/store.ts';
 import { comparisonHorizonUs, recheckAfterUs, settlingUs } from './completeness.ts';

@@ -9,14 +9,19 @@ import {
   periodOf,
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
-import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  choice,
+  type PageRoute,
+  periodChoice,
+  stateForm,
+  subscriptionNames,
+} from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
-import { type PageRoute, subscriptionNames } from '../../core/page/page-route.ts';
 import type { PageState } from '../../core/page/page-state.ts';
 import { renderReport } from '../../core/page/render-report.ts';
+import { weekUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
-import { weekUs } from '../../core/terms/time-units.ts';
 import {
   coverageSchema,
   readCoverage,

@@ -1,7 +1,7 @@
 /** Tables of coverage: compared hours, definitions, uptimes, arrivals, and reconcile runs. */
 import { AppError } from '../../core/terms/app-error.ts';
+import { hourUs } from '../../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { unprunedSinceUs } from '../../store/pruning/terms.ts';

@@ -4,12 +4,10 @@ import type { ListingRetry } from '../../admin/listing-requests.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-table.ts';
-import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
-import { formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
-import { counted, countText, lengthText } from '../../core/terms/formats.ts';
+import { formatDateUs, minuteUs, shortDateUs } from '../../core/terms/dates.ts';
 import type { Column } from '../../core/terms/report.ts';
-import { printable } from '../../core/terms/text.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
+import type { CatalogueEvent } from '../../core/terms/subscription.ts';
+import { counted, countText, lengthText, printable } from '../../core/terms/text.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from './tasks.ts';
 
 interface MissingRow extends CatalogueEvent {

@@ -10,15 +10,14 @@ import {
   type TimeArgument,
 } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import { unknownName } from '../../core/cli/known-names.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine } from '../../core/cli/output.ts';
+import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
-import { type Closers, createClosers, waitForLock } from '../../core/host/closers.ts';
+import { type Closers, createClosers, waitForLock } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
-import { agoText, counted } from '../../core/terms/formats.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
+import { dayUs, shortDateUs } from '../../core/terms/dates.ts';
+import { agoText, counted } from '../../core/terms/text.ts';
 import type { Store } from '../../store/store.ts';
 import { catchUpIndex, startIndexing } from '../products/index-file/index-maintenance.ts';
 import { openProducts } from '../products/index-file/products.ts';

@@ -1,7 +1,7 @@
 /** Compares the log with the catalogue hour by hour, and records missing events. */
 
 import type { ListedEvent, ListingPage, ProductListing } from '../../admin/listing.ts';
-import { hourOf, hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../core/terms/dates.ts';
 import {
   type CompareContext,
   type ComparedEvent,

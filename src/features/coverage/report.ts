@@ -1,9 +1,8 @@
 /** The report of coverage: which events of the catalogue are in the log, which are missing, and the commands that fetch them. */
 
-import { formatDateUs } from '../../core/terms/dates.ts';
-import { counted, countText, lengthText } from '../../core/terms/formats.ts';
+import { formatDateUs, hourUs } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { counted, countText, lengthText } from '../../core/terms/text.ts';
 import type { SubscriptionDelays } from '../../filter/products.ts';
 import {
   type CoverageSummary,

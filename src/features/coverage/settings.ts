@@ -2,8 +2,8 @@
 
 import type { Config, loadConfig } from '../../core/config/config.ts';
 import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
-import * as values from '../../core/config/values.ts';
-import type { StatusSources } from '../../core/status/status-part.ts';
+import * as values from '../../core/config/variables.ts';
+import type { StatusSources } from '../../core/status/status.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config extends Loaded<typeof sections> {}

@@ -1,9 +1,12 @@
 /** Types of a comparison: tasks, modes and results. */
 
 import type { Registration } from '../../admin/account.ts';
-import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
-import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
-import { hourOf, hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs } from '../../core/terms/dates.ts';
+import {
+  type CatalogueEvent,
+  type SubscriptionEvent,
+  subscriptionEvents,
+} from '../../core/terms/subscription.ts';
 import type { Definition } from './completeness.ts';
 
 /** Time from `fromUs` (inclusive) to `toUs` (exclusive). */

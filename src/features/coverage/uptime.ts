@@ -2,7 +2,7 @@
 import type { Job } from '../../core/host/job.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { repeat } from '../../receiver/marks.ts';
+import { repeat } from '../../receiver/own-jobs.ts';
 import type { Completeness } from './completeness.ts';
 
 const uptimeIntervalMs = 60_000;

@@ -1,8 +1,7 @@
 /** Reports of the demo: counts, lost notifications, and recovered ones. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { asCalled } from '../../core/cli/called-as.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { painter, shorten, widthOf } from '../../core/cli/output.ts';
+import { asCalled, painter, shorten, widthOf } from '../../core/cli/output.ts';
 import { parseDate } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
 import type { Products } from '../../filter/products.ts';

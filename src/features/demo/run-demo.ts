@@ -2,7 +2,7 @@
 
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createProgressLine, type ProgressLine, painter } from '../../core/cli/output.ts';
-import { createClosers } from '../../core/host/closers.ts';
+import { createClosers } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { type DemoContext, type DemoFlags, openDemo } from './context.ts';
 import { countDemo, listLosses, recoverLosses } from './report.ts';

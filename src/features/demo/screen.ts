@@ -1,14 +1,12 @@
 /** Screen of the interactive demo: addresses, past day, incoming notifications, example queries. */
 
-import { asCalled } from '../../core/cli/called-as.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import { painter, shorten, widthOf } from '../../core/cli/output.ts';
+import { asCalled, painter, shorten, widthOf } from '../../core/cli/output.ts';
 import { shellText } from '../../core/page/browser/texts.ts';
-import { counted, countText } from '../../core/terms/formats.ts';
+import { hourUs } from '../../core/terms/dates.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
 import { followLog } from '../../core/terms/streams.ts';
-import { printable } from '../../core/terms/text.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { counted, countText, printable } from '../../core/terms/text.ts';
 import { parseFilter } from '../../filter/parse.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { stripLegend, stripLines } from '../coverage/hours.ts';

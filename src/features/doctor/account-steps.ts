@@ -13,7 +13,7 @@ import {
 } from '../../admin/subscription-client.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { type DoctorSettings, needsOf, type Step } from '../../core/doctor/steps.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';

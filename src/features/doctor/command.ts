@@ -1,13 +1,11 @@
 /** `earshot doctor`: checks the installation from the configuration to the delivery. */
 
-import { asCalled } from '../../core/cli/called-as.ts';
 import { defineCommand } from '../../core/cli/command.ts';
 import { dataDirOf, jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { painter, wrapText, writeJson, writeOut } from '../../core/cli/output.ts';
+import { asCalled, painter, wrapText, writeJson, writeOut } from '../../core/cli/output.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { Level } from '../../core/terms/evaluation.ts';
-import type { Finding } from '../../core/terms/finding.ts';
+import type { Finding, Level } from '../../core/terms/evaluation.ts';
 import { printable } from '../../core/terms/text.ts';
 import { runSteps } from './run-steps.ts';
 import { createSettingsReader, readDoctorSettings } from './settings.ts';

@@ -10,13 +10,10 @@ import {
 import { createEndpointProbe, hostOf, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import { sessionFileName } from '../../admin/session.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { credentialsFileName } from '../../core/config/endpoint-credentials.ts';
-import { checkSecretFiles } from '../../core/config/secret-file-checks.ts';
-import type { Step } from '../../core/doctor/steps.ts';
+import { credentialsFileName, probeProof } from '../../core/config/endpoint-credentials.ts';
+import { checkSecretFiles, type Step } from '../../core/doctor/steps.ts';
 import { isLoopbackHost } from '../../core/http/network-address.ts';
-import { probeProof } from '../../core/http/probe-proof.ts';
-import { situationAt } from '../../core/terms/check.ts';
-import { finding } from '../../core/terms/finding.ts';
+import { finding, situationAt } from '../../core/terms/evaluation.ts';
 import { defaultSubscriptionName, endpointOf } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { diskSpace } from '../../store/engine/disk-limit.ts';

@@ -1,6 +1,6 @@
 /** Runs the doctor's steps in order, and skips those whose prerequisites failed. */
 import type { Step } from '../../core/doctor/steps.ts';
-import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { type Finding, failedFinding, finding } from '../../core/terms/evaluation.ts';
 
 /** Yields each finding as soon as it is known. Ends early if the signal is aborted. Never throws. */
 export async function* runSteps(

@@ -5,21 +5,21 @@ import { accountSections } from '../../admin/settings.ts';
 import { needsEndpoint } from '../../admin/subscription-ways.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { checkConfig, loadConfig, loadServed } from '../../core/config/config.ts';
-import { checkConsolePassword } from '../../core/config/console-password.ts';
 import { problemsOf } from '../../core/config/load.ts';
 import {
   loadSubscriptionsFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
 import {
+  checkConsolePassword,
   type DoctorSettings,
   fixInFile,
   type SettingsReader,
   settingFinding,
 } from '../../core/doctor/steps.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
-import { counted } from '../../core/terms/formats.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
+import { counted } from '../../core/terms/text.ts';
 
 interface SettingsProblem {
   message: string;

@@ -6,8 +6,11 @@ import {
   choice,
   filterErrors,
   filterField,
+  type PageRequest,
+  type PageRoute,
   periodChoice,
   stateForm,
+  subscriptionNames,
 } from '../../core/page/layout.ts';
 import {
   badge,
@@ -19,11 +22,10 @@ import {
   table,
   withCommands,
 } from '../../core/page/markup.ts';
-import { type PageRequest, type PageRoute, subscriptionNames } from '../../core/page/page-route.ts';
 import { linkTo, type PageState } from '../../core/page/page-state.ts';
 import { formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/formats.ts';
 import { subscriptionEvents } from '../../core/terms/subscription.ts';
+import { countText } from '../../core/terms/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import { nameLink } from '../products/page/product-columns.ts';

@@ -10,10 +10,10 @@ import {
   withParameter,
 } from '../../core/api/api-route.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+import { hourUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
 import { productSchema } from '../../core/terms/read-models.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import { displayLimits } from '../../filter/geometry/display.ts';

@@ -5,11 +5,13 @@ import {
   choice,
   filterErrors,
   filterField,
+  type PageRequest,
+  type PageRoute,
   periodChoice,
   stateForm,
+  subscriptionNames,
 } from '../../core/page/layout.ts';
 import { emptyState, type Html, html, panel, table } from '../../core/page/markup.ts';
-import { type PageRequest, type PageRoute, subscriptionNames } from '../../core/page/page-route.ts';
 import { linkTo, type PageState, productLink } from '../../core/page/page-state.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';

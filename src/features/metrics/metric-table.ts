@@ -6,7 +6,7 @@ import {
   type MetricRow,
   type StatusMetric,
 } from '../../core/status/gauge.ts';
-import type { MetricGroup, StatusPart } from '../../core/status/status-part.ts';
+import type { MetricGroup, StatusPart } from '../../core/status/status.ts';
 
 /** Subscription labels. The number of rows for unregistered names is limited. */
 const subscriptionNames =

@@ -1,8 +1,7 @@
 /** Metrics of a receiver: what it observes, and its status, in the Prometheus format. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricRow, Sample, Value } from '../../core/status/gauge.ts';
-import type { Status } from '../../core/status/status.ts';
-import type { StatusPart } from '../../core/status/status-part.ts';
+import type { Status, StatusPart } from '../../core/status/status.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Logger, Receipt } from '../../core/terms/ports.ts';
 import {

@@ -11,7 +11,6 @@ import {
   wholeNumber,
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { requireSubscription } from '../../core/cli/known-names.ts';
 import { writeForeign, writeJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import {
@@ -19,6 +18,7 @@ import {
   outputForms,
   readColumns,
   reportNextPage,
+  requireSubscription,
 } from '../../core/cli/row-forms.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';

@@ -7,12 +7,12 @@ import { painter } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-table.ts';
 import { type OutputForm, type WrittenRows, writeRows } from '../../core/cli/row-forms.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { notificationSources } from '../../core/terms/kinds.ts';
 import {
   type NotificationLog,
   type NotificationQuery,
   type NotificationRow,
   namePatternMax,
+  notificationSources,
 } from '../../core/terms/ports.ts';
 import { notificationFields, toNotificationJson } from '../../core/terms/read-models.ts';
 import type { Column } from '../../core/terms/report.ts';

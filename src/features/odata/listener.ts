@@ -1,15 +1,14 @@
 /** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
 import type { Context, Hono } from 'hono';
+import type { PathRow, Protocol, Refusal } from '../../core/api/listener-slot.ts';
+import { createQueryBodyReader, type Environment, sent } from '../../core/api/query-line.ts';
 import {
   exceedsLimit,
   jsonAnswer,
   retryAfterSeconds,
+  statusOf,
   unavailableDetail,
-} from '../../core/api/errors.ts';
-import type { PathRow, Protocol, Refusal } from '../../core/api/listener-slot.ts';
-import { createQueryBodyReader } from '../../core/api/query-body.ts';
-import { type Environment, sent } from '../../core/api/query-line.ts';
-import { statusOf } from '../../core/http/problem.ts';
+} from '../../core/http/problem.ts';
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { attributesOf } from '../../filter/fields.ts';

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { lengthOfTimeUs } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
-import { readFilter } from '../../core/cli/read-filter.ts';
+import { readFilter } from '../../core/cli/row-forms.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';

@@ -1,7 +1,7 @@
 /** The feature `products`. */
 
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
+import { moduleFile } from '../../core/host/rpc.ts';
 import type { SummaryText } from '../../core/terms/read-models.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
 import { defineTables, type ReaderPorts } from '../../store/tables.ts';

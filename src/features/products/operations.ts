@@ -1,7 +1,7 @@
 /** The product index as a reader of the log. Its tables are in a file of their own. */
 import { dirname } from 'node:path';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
+import { minuteUs } from '../../core/terms/dates.ts';
 import type { Database } from '../../store/engine/database.ts';
 import type { PruneBlocker } from '../../store/pruning/terms.ts';
 import { indexedPosition, isDamage, openProductsForReading } from './index-file/product-file.ts';

@@ -5,7 +5,6 @@ import { wrapText, writeOut } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-table.ts';
 import { type RowForms, type WrittenRows, writeRows } from '../../core/cli/row-forms.ts';
 import { createCollector } from '../../core/host/memory.ts';
-import { byteText } from '../../core/terms/formats.ts';
 import {
   productFields,
   productLinkFields,
@@ -15,7 +14,7 @@ import {
 } from '../../core/terms/read-models.ts';
 import type { Column } from '../../core/terms/report.ts';
 import { batches } from '../../core/terms/streams.ts';
-import { printable } from '../../core/terms/text.ts';
+import { byteText, printable } from '../../core/terms/text.ts';
 import { type ProductCells, productCells, toMinute } from '../../filter/product-cells.ts';
 import type { ProductOrder } from '../../filter/product-order.ts';
 import { toFeature } from '../../filter/product-view.ts';

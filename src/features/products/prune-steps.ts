@@ -1,5 +1,5 @@
 /** Pruning of the product index. */
-import { counted } from '../../core/terms/formats.ts';
+import { counted } from '../../core/terms/text.ts';
 import type { PruneSteps } from '../../store/pruning/terms.ts';
 import { pruneIndex } from './index-file/index-maintenance.ts';
 import { removeLeftovers } from './index-file/leftovers.ts';

@@ -17,9 +17,8 @@ import { outputForms, readColumns, reportNextPage } from '../../core/cli/row-for
 import { loadConfig } from '../../core/config/config.ts';
 import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import { countText } from '../../core/terms/formats.ts';
 import * as report from '../../core/terms/report.ts';
-import { printable } from '../../core/terms/text.ts';
+import { countText, printable } from '../../core/terms/text.ts';
 import { type ConditionCount, countConditions, whyEmpty } from '../../filter/condition-counts.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';

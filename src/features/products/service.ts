@@ -1,5 +1,5 @@
 /** The product index of a receiver: it follows the log, and answers queries. */
-import type { Service, ServiceContext } from '../../receiver/service.ts';
+import type { Service, ServiceContext } from '../../receiver/slots.ts';
 import { startIndexing } from './index-file/index-maintenance.ts';
 import { removeLeftovers } from './index-file/leftovers.ts';
 import { openProducts } from './index-file/products.ts';

@@ -3,11 +3,11 @@
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { bytes } from '../../core/status/gauge.ts';
-import { defineStatusPart } from '../../core/status/status-part.ts';
+import { defineStatusPart } from '../../core/status/status.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { currentProductFile } from './index-file/product-file.ts';
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     /** 0 without an index; null if not known. */
     indexBytes: number | null;

@@ -4,13 +4,13 @@ import type { z } from 'zod';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import { unknownName } from '../../core/cli/known-names.ts';
 import { createProgressLine, isoTime, printJson } from '../../core/cli/output.ts';
+import { unknownName } from '../../core/cli/row-forms.ts';
 import { type Config, type DataConfig, loadConfig } from '../../core/config/config.ts';
-import { keptAge, keptSize } from '../../core/config/values.ts';
+import { keptAge, keptSize } from '../../core/config/variables.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
-import { counted, countText, sizeText } from '../../core/terms/formats.ts';
+import { counted, countText, sizeText } from '../../core/terms/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type {

@@ -2,10 +2,9 @@
 
 import { type Io, pause } from '../../core/cli/io.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
-import { sizeText } from '../../core/terms/formats.ts';
+import { dayUs, formatDateUs, minuteMs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { dayUs, minuteMs } from '../../core/terms/time-units.ts';
+import { sizeText } from '../../core/terms/text.ts';
 import { freeShare } from '../../store/bodies/compact-log.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { LogSize, Retention } from '../../store/pruning/terms.ts';

@@ -1,6 +1,6 @@
 /** Settings of pruning. */
 import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
-import * as values from '../../core/config/values.ts';
+import * as values from '../../core/config/variables.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config extends Loaded<typeof sections> {}

@@ -1,6 +1,6 @@
 /** The feature `pull`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
+import { moduleFile } from '../../core/host/rpc.ts';
 import { defineTables } from '../../store/tables.ts';
 
 export const pull = defineFeature({

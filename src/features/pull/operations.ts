@@ -1,7 +1,7 @@
 /** The reader of records of queues. */
 
 import { recordReader } from '../../admin/pull-queue.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import type { DescribeReader } from '../../store/pruning/terms.ts';
 
 export const schema = '';

@@ -17,10 +17,9 @@ import { printReport } from '../../core/cli/print-report.ts';
 import { printTable } from '../../core/cli/print-table.ts';
 import { reportNextPage } from '../../core/cli/row-forms.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { counted } from '../../core/terms/formats.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../core/terms/ports.ts';
 import { toQuarantineEntryJson, toQuarantineJson } from '../../core/terms/read-models.ts';
-import { printable } from '../../core/terms/text.ts';
+import { counted, printable } from '../../core/terms/text.ts';
 import { bodyReport, emptyQuarantine, quarantineColumns } from './report.ts';
 
 const listCommand = defineCommand('list', {

@@ -11,12 +11,10 @@ import {
   positionParameter,
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
-import { choice, stateForm } from '../../core/page/layout.ts';
+import { choice, type PageRequest, type PageRoute, stateForm } from '../../core/page/layout.ts';
 import { command, emptyState, type Html, html, panel } from '../../core/page/markup.ts';
-import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import { counted, sizeText } from '../../core/terms/formats.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import type { Quarantine, QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
 import {
@@ -26,7 +24,7 @@ import {
 } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
 import { collect } from '../../core/terms/streams.ts';
-import { printable } from '../../core/terms/text.ts';
+import { counted, printable, sizeText } from '../../core/terms/text.ts';
 import { bodyReport, emptyQuarantine, quarantineColumns } from './report.ts';
 
 const rowsMax = 50;

@@ -1,7 +1,7 @@
 /** The answers of `earshot setup`: read, asked, stored at once, and confirmed. */
 
 import { join, resolve } from 'node:path';
-import { setupFileName } from '../../core/cli/folder-note.ts';
+import { setupFileName } from '../../core/config/config.ts';
 import { variables } from '../../core/config/variables.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';

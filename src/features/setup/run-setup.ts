@@ -6,11 +6,10 @@ import type { Command } from 'commander';
 import { newCredentials } from '../../admin/open-account.ts';
 import { registeredSubscriptions } from '../../admin/operations.ts';
 import { accountSections } from '../../admin/settings.ts';
-import { setupFileName } from '../../core/cli/folder-note.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
-import { readFilter } from '../../core/cli/read-filter.ts';
-import { checkConfig, loadConfig } from '../../core/config/config.ts';
+import { readFilter } from '../../core/cli/row-forms.ts';
+import { checkConfig, loadConfig, setupFileName } from '../../core/config/config.ts';
 import {
   readCredentialsFile,
   writeCredentialsFile,

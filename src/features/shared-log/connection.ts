@@ -3,8 +3,7 @@
  * block or use any memory.
  */
 
-import { moduleFile } from '../../core/host/module-file.ts';
-import { type Remote, remote } from '../../core/host/rpc.ts';
+import { moduleFile, type Remote, remote } from '../../core/host/rpc.ts';
 import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';

@@ -1,8 +1,7 @@
 /** Moves a log of its own into a shared log, and back. */
 
-import type { AcquireLock } from '../../core/host/lock.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import type { Remote } from '../../core/host/rpc.ts';
+import type { AcquireLock } from '../../core/host/job.ts';
+import { moduleFile, type Remote } from '../../core/host/rpc.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { withThread } from '../../store/engine/thread.ts';

@@ -3,9 +3,15 @@
 import type { Io } from '../../core/cli/io.ts';
 import type { ServeConfig } from '../../core/config/config.ts';
 import { type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
-import { evaluate, situationAt } from '../../core/terms/check.ts';
-import { isProblem, ok } from '../../core/terms/evaluation.ts';
-import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import {
+  evaluate,
+  type Finding,
+  failedFinding,
+  finding,
+  isProblem,
+  ok,
+  situationAt,
+} from '../../core/terms/evaluation.ts';
 import { openConfiguredLog } from './open.ts';
 import { databaseCheck, receiverCheck } from './status.ts';
 import type { DatabaseState } from './terms.ts';

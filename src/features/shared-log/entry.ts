@@ -1,9 +1,9 @@
 /** The content of an entry of the shared log: deliveries with their parsed notifications, recovered events, or changes. */
 
 import { AppError } from '../../core/terms/app-error.ts';
-import type { MissingEvent } from '../../core/terms/catalogue-events.ts';
 import type { DriftShape, Fault, Notification } from '../../core/terms/notification.ts';
 import type { Delivery } from '../../core/terms/ports.ts';
+import type { MissingEvent } from '../../core/terms/subscription.ts';
 import { compress, decompress } from '../../store/bodies/bodies.ts';
 
 /** A delivery as it was parsed by the node that received it, so that all versions of earshot write the same. */

@@ -1,7 +1,6 @@
 /** Follows the shared log: reads its entries and applies them to the SQLite log of this node. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { errorFields } from '../../core/host/job.ts';
-import type { AcquireLock } from '../../core/host/lock.ts';
+import { type AcquireLock, errorFields } from '../../core/host/job.ts';
 import type { Remote } from '../../core/host/rpc.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';

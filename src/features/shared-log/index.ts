@@ -1,6 +1,6 @@
 /** The feature `shared-log`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
+import { moduleFile } from '../../core/host/rpc.ts';
 import { defineTables } from '../../store/tables.ts';
 import type { FollowerState } from './follower.ts';
 import type { SharedLog } from './terms.ts';

@@ -1,9 +1,8 @@
 /** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
 
 import type { Feature } from '../../core/feature.ts';
-import type { AcquireLock } from '../../core/host/lock.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import { type Remote, remote } from '../../core/host/rpc.ts';
+import type { AcquireLock } from '../../core/host/job.ts';
+import { moduleFile, type Remote, remote } from '../../core/host/rpc.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Logger } from '../../core/terms/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';

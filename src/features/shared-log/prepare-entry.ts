@@ -1,11 +1,14 @@
 /** Prepares entries of the shared log: parses bodies, and computes what the log needs to decide about them. */
 
 import { hash } from 'node:crypto';
-import { type MissingEvent, writtenEventUs } from '../../core/terms/catalogue-events.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
 import { type Fault, lacksRecord, type Notification } from '../../core/terms/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
-import { subscriptionEvents } from '../../core/terms/subscription.ts';
+import {
+  type MissingEvent,
+  subscriptionEvents,
+  writtenEventUs,
+} from '../../core/terms/subscription.ts';
 import { bodyDocument } from '../../store/bodies/body-document.ts';
 import type { Database } from '../../store/engine/database.ts';
 import {

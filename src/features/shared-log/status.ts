@@ -7,11 +7,17 @@ import {
   defineStatusPart,
   type StatusSources,
   watchOne,
-} from '../../core/status/status-part.ts';
-import { checkOf, problem, withAlerts } from '../../core/terms/check.ts';
-import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts';
-import { counted, countText, lengthText, quoted, sizeText } from '../../core/terms/formats.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
+} from '../../core/status/status.ts';
+import { minuteUs } from '../../core/terms/dates.ts';
+import {
+  checkOf,
+  type Evaluation,
+  evaluation,
+  ok,
+  problem,
+  withAlerts,
+} from '../../core/terms/evaluation.ts';
+import { counted, countText, lengthText, quoted, sizeText } from '../../core/terms/text.ts';
 import { openConfiguredLog } from './open.ts';
 import type { DatabaseWarning, KnownNode } from './terms.ts';
 
@@ -73,7 +79,7 @@ const receiverSchema = z.object({
   fault: z.string().nullable().describe('Reason why it applies no entries; null while it does.'),
 });
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     /** Null without a shared log. */
     receivers: readonly z.infer<typeof receiverSchema>[] | null;

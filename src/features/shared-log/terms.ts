@@ -6,7 +6,7 @@
  * decision of the log about each notification of its deliveries. A *lease* gives one node the right to a job for a time.
  */
 
-import type { Release } from '../../core/host/lock.ts';
+import type { Release } from '../../core/host/job.ts';
 
 /** A notification that an entry adds, as far as the log decides about it. Keys and digests are hexadecimal text. */
 export interface LogItem {

@@ -1,11 +1,7 @@
 /** Sinks of `earshot.config.ts`, with the secrets and certificates of their files. */
 
 import { join } from 'node:path';
-import {
-  filterErrors,
-  filterFindings,
-  type PlacedFinding,
-} from '../../core/config/filter-findings.ts';
+import { filterErrors, filterFindings, type PlacedFinding } from '../../core/cli/row-forms.ts';
 import {
   type ConfigPlace,
   faultsOf,

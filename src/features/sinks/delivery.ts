@@ -1,9 +1,8 @@
 /** Delivers the queued items of a sink: a limited number at a time, in order within each product. */
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
+import { formatDateUs, minuteUs } from '../../core/terms/dates.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
 import { notificationAt } from '../../core/terms/streams.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
 import { compileMatcher, documentOf, recordOf, type SinkDocument } from './document.ts';
 import {
   type AttemptAnswer,

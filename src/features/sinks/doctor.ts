@@ -2,8 +2,8 @@
 
 import type { Io } from '../../core/cli/io.ts';
 import { type DoctorSlot, fixInFile, needsOf, settingFinding } from '../../core/doctor/steps.ts';
-import { createFindProgram } from '../../core/host/find-program.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
+import { createFindProgram } from '../../core/host/run-program.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
 import { type LoadedSinks, loadEachSink, sinkFilterFindings } from './definitions.ts';

@@ -2,7 +2,7 @@
 
 import { type Io, pause } from '../../core/cli/io.ts';
 import type { ConfigPlace } from '../../core/config/subscriptions-file.ts';
-import type { Release } from '../../core/host/lock.ts';
+import type { Release } from '../../core/host/job.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';

@@ -1,7 +1,7 @@
 /** The page of sinks. */
-import type { PageRoute } from '../../core/page/page-route.ts';
+import type { PageRoute } from '../../core/page/layout.ts';
 import { renderReport } from '../../core/page/render-report.ts';
-import { situationAt } from '../../core/terms/check.ts';
+import { situationAt } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
 import { deliveryPanel } from './product-panel.ts';
 import { evaluateSinkConfig, readItems, sinkSection, sinkTable } from './report.ts';

@@ -2,9 +2,9 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasSettings } from '../../core/cli/folder-note.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { unknownName } from '../../core/cli/known-names.ts';
+import { unknownName } from '../../core/cli/row-forms.ts';
+import { hasSettings } from '../../core/config/config.ts';
 import {
   type ConfigPlace,
   loadSubscriptionsFile,

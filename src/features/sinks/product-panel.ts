@@ -1,10 +1,10 @@
 /** Deliveries to sinks, on the page of a product. */
 import type { ConsoleParts, ShownProduct } from '../../core/api/listener-slot.ts';
+import type { PageRequest } from '../../core/page/layout.ts';
 import type { Html } from '../../core/page/markup.ts';
-import type { PageRequest } from '../../core/page/page-route.ts';
 import { renderReport } from '../../core/page/render-report.ts';
-import { counted, quoted } from '../../core/terms/formats.ts';
 import * as report from '../../core/terms/report.ts';
+import { counted, quoted } from '../../core/terms/text.ts';
 import type { SinkItem } from './terms.ts';
 
 /** Items of sinks that are searched for the product, in each state. */

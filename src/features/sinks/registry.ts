@@ -1,5 +1,5 @@
 /** Registry of the kinds of sinks. */
-import { type Finding, finding } from '../../core/terms/finding.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import type { AnySinkKind, CheckContext, OpenContext, Target, ThreadTargetKind } from './target.ts';
 import { command } from './targets/command.ts';
 import { mqtt } from './targets/mqtt.ts';

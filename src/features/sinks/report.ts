@@ -1,12 +1,21 @@
 /** Sinks: their state, read from the store and the configuration, its evaluation, and its reports. */
 import { z } from 'zod';
-import { type Check, checkOf, evaluate, problem, type Situation } from '../../core/terms/check.ts';
-import { type Evaluation, evaluationSchema, isProblem, ok } from '../../core/terms/evaluation.ts';
-import { countText, lengthText, momentText, quoted } from '../../core/terms/formats.ts';
+import { minuteUs } from '../../core/terms/dates.ts';
+import {
+  type Check,
+  checkOf,
+  type Evaluation,
+  evaluate,
+  evaluationSchema,
+  isProblem,
+  ok,
+  problem,
+  type Situation,
+} from '../../core/terms/evaluation.ts';
 import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import * as report from '../../core/terms/report.ts';
 import { firstOf, notificationAt } from '../../core/terms/streams.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
+import { countText, lengthText, momentText, quoted } from '../../core/terms/text.ts';
 import {
   type DeliveryState,
   type SinkItem,

@@ -2,7 +2,7 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { filterSchema } from '../../core/config/values.ts';
+import { filterSchema } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';

@@ -9,11 +9,10 @@ import {
   seconds,
   secondsSince,
 } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status-part.ts';
+import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { evaluate, worstOf } from '../../core/terms/check.ts';
-import { type Evaluation, isProblem, ok } from '../../core/terms/evaluation.ts';
-import { countText, listed } from '../../core/terms/formats.ts';
+import { type Evaluation, evaluate, isProblem, ok, worstOf } from '../../core/terms/evaluation.ts';
+import { countText, listed } from '../../core/terms/text.ts';
 import { readDeliveryState } from './definitions.ts';
 import {
   type EvaluatedSink,
@@ -29,7 +28,7 @@ import {
 } from './report.ts';
 import type { DeliveryState } from './terms.ts';
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     sinks: readonly SinkState[];
   }

@@ -3,8 +3,7 @@
  * memory. A thread that fails is an unavailable target; the next delivery starts another one, after a delay.
  */
 
-import { moduleFile } from '../../core/host/module-file.ts';
-import { remote } from '../../core/host/rpc.ts';
+import { moduleFile, remote } from '../../core/host/rpc.ts';
 import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
 import { isAppError } from '../../core/terms/app-error.ts';

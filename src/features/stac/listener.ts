@@ -3,10 +3,9 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { withParameter } from '../../core/api/api-route.ts';
-import { apiProblem, jsonAnswer } from '../../core/api/errors.ts';
 import type { PathRow, Protocol } from '../../core/api/listener-slot.ts';
-import { createQueryBodyReader } from '../../core/api/query-body.ts';
-import { type Environment, sent } from '../../core/api/query-line.ts';
+import { createQueryBodyReader, type Environment, sent } from '../../core/api/query-line.ts';
+import { apiProblem, jsonAnswer } from '../../core/http/problem.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { warningOf } from '../../filter/bounding-box.ts';

@@ -1,7 +1,7 @@
 /** Parameters of STAC searches (STAC API 1.0.0), and their query of the product index. */
 import { z } from 'zod';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
-import { listSchema } from '../../core/terms/list-schema.ts';
+import { listSchema } from '../../core/terms/json-rows.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 import { and, type Expression, expression, or } from '../../filter/builder.ts';
 import { filterTermsMax } from '../../filter/cursor.ts';

@@ -13,7 +13,7 @@ export const status = defineFeature({
     {
       name: 'health',
       under: { command: 'admin' },
-      load: async () => (await import('./health-command.ts')).healthCommand,
+      load: async () => (await import('./command.ts')).healthCommand,
     },
   ],
   listener: () => import('./listener.ts'),

@@ -5,7 +5,16 @@ import { type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { shellText } from '../../core/page/browser/texts.ts';
 import { type Bar, barChart } from '../../core/page/charts.ts';
-import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  choice,
+  indexLag,
+  lagNote,
+  type PageRequest,
+  type PageRoute,
+  periodChoice,
+  stateForm,
+  subscriptionNames,
+} from '../../core/page/layout.ts';
 import {
   age,
   command,
@@ -16,13 +25,6 @@ import {
   type TableColumn,
   table,
 } from '../../core/page/markup.ts';
-import {
-  indexLag,
-  lagNote,
-  type PageRequest,
-  type PageRoute,
-  subscriptionNames,
-} from '../../core/page/page-route.ts';
 import { listOfSpan, type PageState, productLink } from '../../core/page/page-state.ts';
 import { renderBlocks, renderEvaluation } from '../../core/page/render-report.ts';
 import {
@@ -33,12 +35,11 @@ import {
   worstFirst,
 } from '../../core/status/status.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { alertTitle } from '../../core/terms/check.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/formats.ts';
+import { hourUs, shortDateUs } from '../../core/terms/dates.ts';
+import { alertTitle } from '../../core/terms/evaluation.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+import { countText } from '../../core/terms/text.ts';
 import { productCells, productNameText } from '../../filter/product-cells.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';

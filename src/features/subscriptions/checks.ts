@@ -1,15 +1,9 @@
 /** Checks of subscriptions: whether notifications arrive, whether events are missing, and how long it stays. */
 import { lifetimeOf } from '../../admin/lifetime.ts';
 import { queueOutlook } from '../../admin/pull-queue.ts';
-import { checkOf, type Problem, problem } from '../../core/terms/check.ts';
-import {
-  counted,
-  countText,
-  lengthText,
-  momentText,
-  percentText,
-} from '../../core/terms/formats.ts';
-import { dayUs, hourUs, minuteUs } from '../../core/terms/time-units.ts';
+import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
+import { checkOf, type Problem, problem } from '../../core/terms/evaluation.ts';
+import { counted, countText, lengthText, momentText, percentText } from '../../core/terms/text.ts';
 import { comparisonHorizonUs, type HourCoverage, settlingUs } from '../coverage/completeness.ts';
 import { coveredUs } from './pushes.ts';
 import { lostPushes as lostPushesOf, usualSilence } from './silence.ts';

@@ -8,15 +8,14 @@ import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
 import { defineCommand, defineGroup, type Parts } from '../../core/cli/command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { subscriptionNamesIn, unknownName } from '../../core/cli/known-names.ts';
 import { isoTime, printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
+import { subscriptionNamesIn, unknownName } from '../../core/cli/row-forms.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
-import { momentText } from '../../core/terms/formats.ts';
 import * as report from '../../core/terms/report.ts';
 import { filterText } from '../../core/terms/subscription.ts';
-import { printable } from '../../core/terms/text.ts';
+import { momentText, printable } from '../../core/terms/text.ts';
 import { historyTable } from './report.ts';
 
 type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;

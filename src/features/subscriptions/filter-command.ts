@@ -6,7 +6,7 @@ import { defineCommand, defineGroup } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
-import { findingText, readFilter } from '../../core/cli/read-filter.ts';
+import { findingText, readFilter } from '../../core/cli/row-forms.ts';
 import { checkConfig } from '../../core/config/config.ts';
 import type { Environment } from '../../core/config/load.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';

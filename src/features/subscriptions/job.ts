@@ -14,8 +14,8 @@ import { readCredentialsFile } from '../../core/config/endpoint-credentials.ts';
 import { type ConfigPlace, loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+import { hourMs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { hourMs } from '../../core/terms/time-units.ts';
 import type { Store } from '../../store/store.ts';
 
 /** The first round waits until the endpoint is likely to answer. */

@@ -4,14 +4,13 @@ import { z } from 'zod';
 import { type AdministrationReader, historyActions, historyActors } from '../../admin/account.ts';
 import { type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
-import { choice, stateForm } from '../../core/page/layout.ts';
+import { choice, type PageRoute, stateForm } from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
-import type { PageRoute } from '../../core/page/page-route.ts';
 import { renderReport } from '../../core/page/render-report.ts';
 import type { Status } from '../../core/status/status.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
 import { historyTable, otherPathsReport, subscriptionSection } from './report.ts';
 import { otherPathSchema, readOtherPaths, subscriptionSchema } from './state.ts';
 

@@ -1,10 +1,9 @@
 /** `earshot maintain`: runs the maintenance of the subscriptions once. */
 import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
-import { asCalled } from '../../core/cli/called-as.ts';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { painter, printJson, writeOut } from '../../core/cli/output.ts';
+import { asCalled, painter, printJson, writeOut } from '../../core/cli/output.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { printable } from '../../core/terms/text.ts';

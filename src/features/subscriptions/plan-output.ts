@@ -1,9 +1,8 @@
 /** Formats a plan as a readable difference or as JSON. */
 import type { AccountLimits, Difference, Plan, ReplacementWay } from '../../admin/differences.ts';
 import type { painter } from '../../core/cli/output.ts';
-import { momentText } from '../../core/terms/formats.ts';
 import { endpointFor, filterText } from '../../core/terms/subscription.ts';
-import { printable } from '../../core/terms/text.ts';
+import { momentText, printable } from '../../core/terms/text.ts';
 
 type Paint = ReturnType<typeof painter>;
 

@@ -1,6 +1,6 @@
 /** Memory of the pushes and comparisons of all subscriptions, and arithmetic of time spans. */
 
-import { dayUs, hourOf, hourUs } from '../../core/terms/time-units.ts';
+import { dayUs, hourOf, hourUs } from '../../core/terms/dates.ts';
 import type { CompletenessReader, HourArrivals, HourCoverage } from '../coverage/completeness.ts';
 
 /** A time span from `fromUs` (inclusive) to `toUs` (exclusive). */

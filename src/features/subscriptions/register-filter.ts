@@ -7,11 +7,11 @@ import { readListing } from '../../admin/read-listing.ts';
 import { eventFlagText, pullFlagText } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
-import { findingText } from '../../core/cli/read-filter.ts';
+import { findingText } from '../../core/cli/row-forms.ts';
 import { subscriptionsFileName } from '../../core/config/subscriptions-file.ts';
 import { createOutboundClient } from '../../core/http/outbound-client.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
-import { counted } from '../../core/terms/formats.ts';
+import { weekUs } from '../../core/terms/dates.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,
@@ -21,8 +21,7 @@ import {
   subscriptionEvents,
   subscriptionNamePattern,
 } from '../../core/terms/subscription.ts';
-import { printable } from '../../core/terms/text.ts';
-import { weekUs } from '../../core/terms/time-units.ts';
+import { counted, printable } from '../../core/terms/text.ts';
 import { isBlankFilter } from '../../filter/check.ts';
 import { showFinding } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';

@@ -1,6 +1,6 @@
 /** Rules for silence and lost pushes, from the known pushes of one subscription. */
 
-import { dayUs, hourUs } from '../../core/terms/time-units.ts';
+import { dayUs, hourUs } from '../../core/terms/dates.ts';
 import type { HourArrivals, HourCoverage } from '../coverage/completeness.ts';
 import { coveredUs, type Span } from './pushes.ts';
 

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import type { AdministrationReader, DeliveryMark, Registration } from '../../admin/account.ts';
 import { lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
+import { hourOf } from '../../core/terms/dates.ts';
 import { evaluationSchema } from '../../core/terms/evaluation.ts';
 import { endpointOf, subscriptionTypes } from '../../core/terms/subscription.ts';
-import { hourOf } from '../../core/terms/time-units.ts';
 import type { CompletenessReader, HourArrivals, HourCoverage } from '../coverage/completeness.ts';
 import { historyUs, type PushMemory, refreshPushMemory, type Span, without } from './pushes.ts';
 

@@ -3,11 +3,18 @@
 import { z } from 'zod';
 import { queueOutlook } from '../../admin/pull-queue.ts';
 import { gaugesIn, registeredNames, type Sample } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status-part.ts';
-import { evaluate, type Situation, worstOf } from '../../core/terms/check.ts';
-import { type Evaluation, evaluation, isProblem, ok } from '../../core/terms/evaluation.ts';
-import { agoText, counted, countText, lengthText, listed } from '../../core/terms/formats.ts';
-import { weekUs } from '../../core/terms/time-units.ts';
+import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status.ts';
+import { weekUs } from '../../core/terms/dates.ts';
+import {
+  type Evaluation,
+  evaluate,
+  evaluation,
+  isProblem,
+  ok,
+  type Situation,
+  worstOf,
+} from '../../core/terms/evaluation.ts';
+import { agoText, counted, countText, lengthText, listed } from '../../core/terms/text.ts';
 import {
   type CoverageSummary,
   comparisonFields,
@@ -30,7 +37,7 @@ import {
   subscriptionSchema,
 } from './state.ts';
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     subscriptions: readonly SubscriptionState[];
     /** Coverage of the last seven days. */

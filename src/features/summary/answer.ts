@@ -3,7 +3,7 @@
  * A language model and the template write such sentences; earshot inserts the values. So every number, date and name of
  * a summary is a fact, whatever the model answers.
  */
-import type { SummaryKind } from '../../core/terms/kinds.ts';
+import type { SummaryKind } from '../../core/terms/ports.ts';
 import type { ChatRequest } from './chat-client.ts';
 
 /** Formatted values by name, such as `cloud: '3.6 %'`; the most important first. Names consist of a-z and `_`. */

@@ -1,6 +1,6 @@
 /** The doctor's checks of the inference service and its model. */
 import { isAppError } from '../../core/terms/app-error.ts';
-import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { type Finding, failedFinding, finding } from '../../core/terms/evaluation.ts';
 import { type ChatClient, inferenceFacts, modelAdvice } from './chat-client.ts';
 import { type RefusedAnswer, refusalText } from './terms.ts';
 

@@ -1,7 +1,7 @@
 /** Facts of the products that were first received in a period. */
 import { setImmediate } from 'node:timers/promises';
+import { dayUs, hourUs } from '../../core/terms/dates.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
-import { dayUs, hourUs } from '../../core/terms/time-units.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FoundProduct, ProductRow, Products } from '../../filter/products.ts';
 import type { Places } from '../products/places/places.ts';

@@ -4,7 +4,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { type Config, loadConfig } from '../../core/config/config.ts';
 import { subscriptionsFileName } from '../../core/config/subscriptions-file.ts';
 import { type DoctorSlot, fixInFile, needsOf } from '../../core/doctor/steps.ts';
-import { type Finding, finding } from '../../core/terms/finding.ts';
+import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
 import { createChatClient } from './chat-client.ts';

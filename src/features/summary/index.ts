@@ -1,7 +1,6 @@
 /** The feature `summary`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/module-file.ts';
-import { pick } from '../../core/host/rpc.ts';
+import { moduleFile, pick } from '../../core/host/rpc.ts';
 import { pages } from '../../store/paging.ts';
 import { defineTables } from '../../store/tables.ts';
 import type { Summaries, SummaryReader } from './terms.ts';

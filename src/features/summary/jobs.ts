@@ -1,8 +1,8 @@
 /** Creates summary jobs: by the rules, from new notifications of the log. */
 
-import type { AcquireLock } from '../../core/host/lock.ts';
+import type { AcquireLock } from '../../core/host/job.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';

@@ -12,7 +12,12 @@ import {
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute, ShownProduct } from '../../core/api/listener-slot.ts';
 import { shellText } from '../../core/page/browser/texts.ts';
-import { periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  type PageRequest,
+  type PageRoute,
+  periodChoice,
+  stateForm,
+} from '../../core/page/layout.ts';
 import {
   age,
   badge,
@@ -23,7 +28,6 @@ import {
   time,
   withCommands,
 } from '../../core/page/markup.ts';
-import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { productLink } from '../../core/page/page-state.ts';
 import {
   beforeId,
@@ -32,12 +36,12 @@ import {
   partState,
   renderReport,
 } from '../../core/page/render-report.ts';
-import { countText } from '../../core/terms/formats.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
-import { summaryKinds, summaryStates } from '../../core/terms/kinds.ts';
+import { summaryKinds, summaryStates } from '../../core/terms/ports.ts';
 import { summarySchema, toSummaryJson } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
 import { collect } from '../../core/terms/streams.ts';
+import { countText } from '../../core/terms/text.ts';
 import { id } from '../../filter/builder.ts';
 import { type SummaryReader, type SummaryRow, subjectName } from './terms.ts';
 

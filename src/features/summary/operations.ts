@@ -1,6 +1,6 @@
 /** Summaries in the database: texts, jobs, and sent requests. */
 import { AppError } from '../../core/terms/app-error.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import type { DescribeReader, PrunedRows } from '../../store/pruning/terms.ts';
 import {

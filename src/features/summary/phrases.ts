@@ -1,6 +1,6 @@
 /** Formats the values of facts. Returns null for implausible values. */
 
-import { dayUs, minuteUs, secondUs } from '../../core/terms/time-units.ts';
+import { dayUs, minuteUs, secondUs } from '../../core/terms/dates.ts';
 
 const yearUs = 365.25 * dayUs;
 

@@ -1,6 +1,6 @@
 /** Facts of a product. Text of a record is only used in a narrow, known form. */
 
-import { dayUs } from '../../core/terms/time-units.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import { findMission, missionOfName } from '../../filter/missions.ts';
 import { parseProductName } from '../../filter/naming/conventions.ts';
 import { productView } from '../../filter/product-view.ts';

@@ -11,12 +11,12 @@ import {
   readTime,
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { requireSubscription } from '../../core/cli/known-names.ts';
 import { writeOut } from '../../core/cli/output.ts';
 import {
   type OutputForm,
   outputForms,
   reportNextPage,
+  requireSubscription,
   writeRows,
 } from '../../core/cli/row-forms.ts';
 import {
@@ -24,7 +24,7 @@ import {
   type SummaryState,
   summaryKinds,
   summaryStates,
-} from '../../core/terms/kinds.ts';
+} from '../../core/terms/ports.ts';
 import { summaryFields, toSummaryJson } from '../../core/terms/read-models.ts';
 import { summaryText } from './open-summaries.ts';
 

@@ -1,7 +1,7 @@
 /** The rule `summary` of a subscription in `earshot.config.ts`. */
 import { z } from 'zod';
 import type { FileKey } from '../../core/config/subscriptions-file.ts';
-import { filterSchema } from '../../core/config/values.ts';
+import { filterSchema } from '../../core/config/variables.ts';
 import { nearestName } from '../../core/terms/text.ts';
 import { digestWindows, plainSummaryRule, type SummaryRule, summaryRuleKinds } from './terms.ts';
 

@@ -1,10 +1,6 @@
 /** Summary rules of `earshot.config.ts`. Not in `subscriptions-file.ts`, because they load the filter language. */
 import { join } from 'node:path';
-import {
-  filterErrors,
-  filterFindings,
-  type PlacedFinding,
-} from '../../core/config/filter-findings.ts';
+import { filterErrors, filterFindings, type PlacedFinding } from '../../core/cli/row-forms.ts';
 import {
   type ConfigPlace,
   faultsOf,

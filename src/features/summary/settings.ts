@@ -7,7 +7,7 @@ import {
   type Loaded,
   type Reader,
 } from '../../core/config/load.ts';
-import * as values from '../../core/config/values.ts';
+import * as values from '../../core/config/variables.ts';
 import { variables as indexVariables } from '../products/settings.ts';
 import { summaryKey } from './rule-schema.ts';
 import { summaryRuleKinds } from './terms.ts';

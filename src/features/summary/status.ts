@@ -2,10 +2,10 @@
 
 import { z } from 'zod';
 import { gaugesIn } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources } from '../../core/status/status-part.ts';
+import { defineStatusPart, type StatusSources } from '../../core/status/status.ts';
+import { minuteUs } from '../../core/terms/dates.ts';
 import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts';
-import { counted, countText, lengthText } from '../../core/terms/formats.ts';
-import { minuteUs } from '../../core/terms/time-units.ts';
+import { counted, countText, lengthText } from '../../core/terms/text.ts';
 import { lagWarning } from '../../store/status.ts';
 import { summaryModeOf } from './rules.ts';
 import { refusalText, type SummaryRuleKind, summaryReader, summaryRuleKinds } from './terms.ts';
@@ -26,7 +26,7 @@ const summarySchema = z.object({
     .describe('Last answer of a model that does not follow the required form; null if it does.'),
 });
 
-declare module '../../core/status/status-part.ts' {
+declare module '../../core/status/status.ts' {
   interface StatusFacts {
     summaries: z.infer<typeof summarySchema> | null;
   }

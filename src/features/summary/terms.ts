@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 import { shortDateUs } from '../../core/terms/dates.ts';
-import type { SummaryKind, SummaryState } from '../../core/terms/kinds.ts';
+import type { SummaryKind, SummaryState } from '../../core/terms/ports.ts';
 import type { summaryTextSchema } from '../../core/terms/read-models.ts';
 import { printable } from '../../core/terms/text.ts';
 

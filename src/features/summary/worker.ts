@@ -3,8 +3,7 @@ import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { jittered } from '../../core/host/job.ts';
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
+import { dayUs, formatDateUs } from '../../core/terms/dates.ts';
 import {
   type CheckedAnswer,
   chatRequest,

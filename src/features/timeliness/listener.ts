@@ -3,7 +3,16 @@
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { spanText } from '../../core/page/browser/texts.ts';
 import { type DelayPoint, delayChart, percentileLines } from '../../core/page/charts.ts';
-import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  choice,
+  indexLag,
+  lagNote,
+  type PageRequest,
+  type PageRoute,
+  periodChoice,
+  stateForm,
+  subscriptionNames,
+} from '../../core/page/layout.ts';
 import {
   emptyState,
   type Html,
@@ -13,18 +22,10 @@ import {
   table,
   withCommands,
 } from '../../core/page/markup.ts';
-import {
-  indexLag,
-  lagNote,
-  type PageRequest,
-  type PageRoute,
-  subscriptionNames,
-} from '../../core/page/page-route.ts';
 import { linkTo, listOfSpan, type PageState, sharedState } from '../../core/page/page-state.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/formats.ts';
-import { hourOf, hourUs } from '../../core/terms/time-units.ts';
+import { hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
+import { countText } from '../../core/terms/text.ts';
 import {
   type DelayPercentiles,
   type DelayStage,

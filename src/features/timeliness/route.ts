@@ -7,8 +7,8 @@ import {
   periodDaysMax,
   periodOf,
 } from '../../core/api/api-route.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
-import { dayUs } from '../../core/terms/time-units.ts';
 import {
   delayFields,
   delaysInSeconds,

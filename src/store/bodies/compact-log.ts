@@ -1,7 +1,6 @@
 /** Compacts the log step by step on its own thread, while others read and write it. */
 
-import { moduleFile } from '../../core/host/module-file.ts';
-import type { Remote } from '../../core/host/rpc.ts';
+import { moduleFile, type Remote } from '../../core/host/rpc.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { withThread } from '../engine/thread.ts';

@@ -2,8 +2,8 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../core/terms/app-error.ts';
-import { sizeText } from '../../core/terms/formats.ts';
 import type { DiskSpace } from '../../core/terms/ports.ts';
+import { sizeText } from '../../core/terms/text.ts';
 
 /** The default disk reserve: the smaller of 256 MiB and 5 % of the disk. */
 const reserveBytesMax = 256 * 2 ** 20;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { createOwnerOnly } from '../../core/host/files.ts';
-import type { AcquireLock } from '../../core/host/lock.ts';
+import type { AcquireLock } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { faultError } from '../../core/terms/faults.ts';
 import { createDirectory } from './database.ts';

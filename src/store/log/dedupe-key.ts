@@ -1,7 +1,7 @@
 /** The unique key of the notification log. */
 import { hash } from 'node:crypto';
-import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
 import type { Notification } from '../../core/terms/notification.ts';
+import type { CatalogueEvent } from '../../core/terms/subscription.ts';
 
 const headBytes = 12;
 

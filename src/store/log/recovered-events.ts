@@ -1,17 +1,17 @@
 /** Recovered events: events in the catalogue without a push, and their later pushes. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
+import { hourUs, millisecondOf, readDateUs } from '../../core/terms/dates.ts';
+import { type Notification, readNotifications } from '../../core/terms/notification.ts';
+import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
 import {
   type CatalogueEvent,
   coversEvent,
   type MissingEvent,
+  type SubscriptionEvent,
+  subscriptionEvents,
   writtenEventUs,
-} from '../../core/terms/catalogue-events.ts';
-import { millisecondOf, readDateUs } from '../../core/terms/dates.ts';
-import { type Notification, readNotifications } from '../../core/terms/notification.ts';
-import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
-import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
+} from '../../core/terms/subscription.ts';
 import { recordIn } from '../../filter/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';

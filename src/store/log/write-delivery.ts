@@ -3,7 +3,6 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
 import {
   type DriftShape,
   type Fault,
@@ -13,6 +12,7 @@ import {
   readNotifications,
 } from '../../core/terms/notification.ts';
 import { contentOf, type Delivery, type Receipt } from '../../core/terms/ports.ts';
+import type { CatalogueEvent } from '../../core/terms/subscription.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';

@@ -1,5 +1,5 @@
 /** Pruning: removal of old notifications from the log, to limit its size. Times are microseconds since 1970, UTC. */
-import { hourUs } from '../../core/terms/time-units.ts';
+import { hourUs } from '../../core/terms/dates.ts';
 import type { Database } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 

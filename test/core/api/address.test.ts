@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers';
 import fc from 'fast-check';
 import type { HonoRequest } from 'hono';
 import { describe, expect, it } from 'vitest';
-import { createAddresses } from '../../../src/core/api/address.ts';
+import { createAddresses } from '../../../src/core/api/app.ts';
 import { isPagePath, navigation } from '../../helpers/pages.ts';
 import {
   createMemoryLog,

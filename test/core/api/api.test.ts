@@ -1,7 +1,7 @@
 /** The routes of `/api`, as a program uses them. `open-api.test.ts` tests their parameters and fields. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { parseDate } from '../../../src/core/terms/dates.ts';
+import { hourUs, parseDate } from '../../../src/core/terms/dates.ts';
 import type { NotificationQuery } from '../../../src/core/terms/ports.ts';
 import {
   notificationFields,
@@ -9,7 +9,6 @@ import {
   productLinkFields,
   summaryFields,
 } from '../../../src/core/terms/read-models.ts';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
 import type { Definition, HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import { sampleStatus } from '../../features/status/status-sample.ts';
 import {

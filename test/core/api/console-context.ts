@@ -32,8 +32,11 @@ import type {
   SubscriptionDelays,
   Timeliness,
 } from '../../../src/filter/products.ts';
-import { createCredentialCheck, createGate } from '../../../src/receiver/basic-auth.ts';
-import { createDeviceCookies } from '../../../src/receiver/device-cookies.ts';
+import {
+  createCredentialCheck,
+  createDeviceCookies,
+  createGate,
+} from '../../../src/receiver/basic-auth.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { sampleStatus } from '../../features/status/status-sample.ts';
 import { listenerSlots } from '../../helpers/pages.ts';

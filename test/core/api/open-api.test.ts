@@ -1,7 +1,7 @@
 /** The OpenAPI document, compared with the behaviour of the routes. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import { writeKey } from '../../../src/filter/product-order.ts';
 import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
 import {

@@ -4,8 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { app } from '../../../src/app.ts';
-import { nameCalledIn } from '../../../src/core/cli/called-as.ts';
-import { commandsByGroup } from '../../../src/core/cli/program.ts';
+import { nameCalledIn } from '../../../src/core/cli/output.ts';
+import { commandsByGroup } from '../../../src/core/cli/run.ts';
 import { bareEnvironment } from '../../helpers/bare-environment.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { filledContext } from '../../helpers/filled-store.ts';

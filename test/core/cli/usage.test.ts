@@ -2,7 +2,7 @@
 import type { Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { idleIo, meaningOf } from '../../../scripts/generated-files.ts';
-import { createProgram, fullName, withChildren } from '../../../src/core/cli/program.ts';
+import { createProgram, fullName, withChildren } from '../../../src/core/cli/run.ts';
 import { expectEnd, expectRefusal, printed, runCommand, version } from '../../helpers/fake-io.ts';
 
 describe('earshot', () => {

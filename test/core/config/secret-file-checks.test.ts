@@ -3,7 +3,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkSecretFiles } from '../../../src/core/config/secret-file-checks.ts';
+import { checkSecretFiles } from '../../../src/core/doctor/steps.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 

@@ -1,6 +1,6 @@
 /** Data for the pages about the operation: sinks, dead letters, summaries, alerts, and a paused subscription. */
 
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import { sinkReader } from '../../../src/features/sinks/terms.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/features/summary/terms.ts';
 import type { Store } from '../../../src/store/store.ts';

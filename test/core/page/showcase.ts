@@ -3,7 +3,7 @@
  * late pushes, a recovered hour and a missing hour. The clock stands still, so that pictures change only with the page.
  */
 
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import { sinkReader } from '../../../src/features/sinks/terms.ts';
 import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import type { NewSummaryJob } from '../../../src/features/summary/terms.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { deserializeError, serializeError } from '../../../src/core/host/rpc.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { failedFinding } from '../../../src/core/terms/finding.ts';
+import { failedFinding } from '../../../src/core/terms/evaluation.ts';
 
 const advice = 'Free some space.';
 const details = ['a: no', 'b: no'];

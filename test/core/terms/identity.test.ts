@@ -1,8 +1,8 @@
 /** Identity of notifications: the rule for duplicates. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CatalogueEvent } from '../../../src/core/terms/catalogue-events.ts';
 import type { Notification } from '../../../src/core/terms/notification.ts';
+import type { CatalogueEvent } from '../../../src/core/terms/subscription.ts';
 import { identityOf, recoveredIdentityOf } from '../../../src/store/log/dedupe-key.ts';
 import { sampleRead } from './sample-notification.ts';
 

@@ -1,6 +1,6 @@
 /** Sample findings for tests of alerts. */
 
-import type { AlertFinding } from '../../../src/core/terms/check.ts';
+import type { AlertFinding } from '../../../src/core/terms/evaluation.ts';
 import type { Alerts } from '../../../src/features/alerts/terms.ts';
 
 const atUs = 1_795_000_000_000_001;

@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { AlertFinding } from '../../../src/core/terms/check.ts';
+import type { AlertFinding } from '../../../src/core/terms/evaluation.ts';
 import { startServer } from '../../core/http/answering-server.ts';
 import { expectEnd, nowUs, printed, printedJson, runCommand } from '../../helpers/fake-io.ts';
 import { createContext, hourUs, withStore } from '../../helpers/filled-store.ts';

@@ -7,8 +7,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RunProgram } from '../../../src/core/host/run-program.ts';
 import { answerBytesMax } from '../../../src/core/http/bounded-fetch.ts';
 import { AppError, errorText } from '../../../src/core/terms/app-error.ts';
-import type { AlertFinding } from '../../../src/core/terms/check.ts';
-import { quoted } from '../../../src/core/terms/formats.ts';
+import type { AlertFinding } from '../../../src/core/terms/evaluation.ts';
+import { quoted } from '../../../src/core/terms/text.ts';
 import { checkAlerts } from '../../../src/features/alerts/doctor.ts';
 import { alertMessage } from '../../../src/features/alerts/message.ts';
 import {

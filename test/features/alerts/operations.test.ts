@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AlertChannel, alertLevels } from '../../../src/core/terms/kinds.ts';
+import { type AlertChannel, alertLevels } from '../../../src/core/terms/ports.ts';
 import {
   type AlertQuery,
   type Alerts,

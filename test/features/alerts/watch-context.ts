@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../../src/admin/account.ts';
-import { type AnyWatch, type StatusPart, watchOne } from '../../../src/core/status/status-part.ts';
-import type { Alert } from '../../../src/core/terms/check.ts';
+import { type AnyWatch, type StatusPart, watchOne } from '../../../src/core/status/status.ts';
+import type { Alert } from '../../../src/core/terms/evaluation.ts';
 import type { DiskSpace } from '../../../src/core/terms/ports.ts';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
 import {

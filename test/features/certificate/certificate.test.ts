@@ -11,7 +11,7 @@ import {
   loadCertificateFiles,
 } from '../../../src/features/certificate/certificate.ts';
 import { serveCertificate } from '../../../src/features/certificate/job.ts';
-import type { ServiceContext } from '../../../src/receiver/service.ts';
+import type { ServiceContext } from '../../../src/receiver/slots.ts';
 import {
   createCertificateAuthority,
   createSelfSigned,

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Finding } from '../../../src/core/terms/finding.ts';
+import type { Finding } from '../../../src/core/terms/evaluation.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { expectEnd, printedJson, runCommand, startCommand } from '../../helpers/fake-io.ts';

@@ -1,11 +1,11 @@
 /** A coverage report: the state of an hour, and counts that add up for any comparisons. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { hourOf, hourUs } from '../../../src/core/terms/dates.ts';
 import {
   type SubscriptionEvent,
   subscriptionEvents,
 } from '../../../src/core/terms/subscription.ts';
-import { hourOf, hourUs } from '../../../src/core/terms/time-units.ts';
 import type { Definition, HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import {
   type ReportedHour,

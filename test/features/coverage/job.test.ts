@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { recordReader } from '../../../src/admin/pull-queue.ts';
 import { loadConfig } from '../../../src/core/config/config.ts';
-import { notificationDelayUs } from '../../../src/core/terms/catalogue-events.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
+import { notificationDelayUs } from '../../../src/core/terms/subscription.ts';
 import {
   createReconcileRounds,
   type RoundOutcome,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { notificationDelayUs } from '../../../src/core/terms/catalogue-events.ts';
+import { notificationDelayUs } from '../../../src/core/terms/subscription.ts';
 import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import { atUs, hour, missing, push, pushed, subscription } from '../../store/catalogue-events.ts';

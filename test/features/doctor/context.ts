@@ -1,7 +1,7 @@
 /** Everything that the doctor checks, on loopback: a receiver over HTTPS, and the sandbox as catalogue. */
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Finding } from '../../../src/core/terms/finding.ts';
+import type { Finding } from '../../../src/core/terms/evaluation.ts';
 import { openAccountContext } from '../subscriptions/account-context.ts';
 
 /** A finding, as `earshot doctor --json` prints it. */

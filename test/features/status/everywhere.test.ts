@@ -2,10 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import { printReport } from '../../../src/core/cli/print-report.ts';
-import { isOk, type Status, toStatusJson } from '../../../src/core/status/status.ts';
-import type { StatusFacts } from '../../../src/core/status/status-part.ts';
-import type { Check } from '../../../src/core/terms/check.ts';
-import type { Level } from '../../../src/core/terms/evaluation.ts';
+import {
+  isOk,
+  type Status,
+  type StatusFacts,
+  toStatusJson,
+} from '../../../src/core/status/status.ts';
+import type { Check, Level } from '../../../src/core/terms/evaluation.ts';
 import { backupCheck } from '../../../src/features/backup/status.ts';
 import { certificateCheck } from '../../../src/features/certificate/status.ts';
 import { createMetrics } from '../../../src/features/metrics/metrics.ts';

@@ -1,6 +1,6 @@
 /** The table of alert kinds: what each row finds, with its level and a next step that names a command. */
 import { describe, expect, it } from 'vitest';
-import type { Alert, Check, Moment } from '../../../src/core/terms/check.ts';
+import type { Alert, Check, Moment } from '../../../src/core/terms/evaluation.ts';
 import type { LastBackups } from '../../../src/core/terms/ports.ts';
 import { backupCheck } from '../../../src/features/backup/status.ts';
 import { certificateCheck } from '../../../src/features/certificate/status.ts';

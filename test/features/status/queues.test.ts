@@ -1,7 +1,7 @@
 /** Alerts of the queues of pull subscriptions: unread entries, failures, and other readers. */
 import { describe, expect, it } from 'vitest';
 import type { QueueState } from '../../../src/admin/pull-queue.ts';
-import type { Check } from '../../../src/core/terms/check.ts';
+import type { Check } from '../../../src/core/terms/evaluation.ts';
 import { subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
 import { queueState } from '../../admin/sample-queue.ts';

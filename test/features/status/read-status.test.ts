@@ -1,9 +1,8 @@
 /** Sources of a status: a store as it is on disk, and parts that fail, hang, or are requested at once. */
 import { describe, expect, it } from 'vitest';
-import { createGather, createStatus } from '../../../src/core/status/read-status.ts';
-import type { StatusSources } from '../../../src/core/status/status-part.ts';
+import { createGather, createStatus, type StatusSources } from '../../../src/core/status/status.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import type { DeliveryState } from '../../../src/features/sinks/terms.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { queueState } from '../../admin/sample-queue.ts';

@@ -1,8 +1,8 @@
 /** The facts of a healthy receiver; tests change one at a time. */
 
 import type { Registration } from '../../../src/admin/account.ts';
-import type { StatusFacts } from '../../../src/core/status/status-part.ts';
-import type { Alert } from '../../../src/core/terms/check.ts';
+import type { StatusFacts } from '../../../src/core/status/status.ts';
+import type { Alert } from '../../../src/core/terms/evaluation.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { view } from '../alerts/watch-context.ts';

@@ -1,7 +1,7 @@
 /** `/api/timeliness`, as a program uses it. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import type { Timeliness } from '../../../src/filter/products.ts';
 import { type Console, openConsole } from '../../core/api/console-context.ts';
 

@@ -3,7 +3,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import {
   createMemoryCompleteness,
   createMemoryLog,

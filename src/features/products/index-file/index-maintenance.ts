@@ -1,8 +1,7 @@
 /** Keeps the product index up to date with the log: in a receiver, in a command, or by a rebuild. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { moduleFile } from '../../../core/host/module-file.ts';
-import type { Remote } from '../../../core/host/rpc.ts';
+import { moduleFile, type Remote } from '../../../core/host/rpc.ts';
 import { errorText, isAppError } from '../../../core/terms/app-error.ts';
 import type { Logger } from '../../../core/terms/ports.ts';
 import { inodeOf, requireDatabase } from '../../../store/engine/database.ts';

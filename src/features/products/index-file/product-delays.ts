@@ -1,7 +1,7 @@
 /** Measures the delays of products and of their notifications. */
 
+import { hourOf } from '../../../core/terms/dates.ts';
 import type { NotificationQuery } from '../../../core/terms/ports.ts';
-import { hourOf } from '../../../core/terms/time-units.ts';
 import {
   type DelayPercentiles,
   delayStages,

@@ -1,7 +1,6 @@
 /** Queries the products of a data directory from the main thread, and provides them to the library. */
 
-import { moduleFile } from '../../../core/host/module-file.ts';
-import { pick, type Remote, remote } from '../../../core/host/rpc.ts';
+import { moduleFile, pick, type Remote, remote } from '../../../core/host/rpc.ts';
 import type { NotificationLog } from '../../../core/terms/ports.ts';
 import type { Expression } from '../../../filter/builder.ts';
 import { requireFilter } from '../../../filter/check.ts';

@@ -3,9 +3,8 @@
 import { choice, findingsList } from '../../../core/page/layout.ts';
 import { badge, type Html, html, panel } from '../../../core/page/markup.ts';
 import { sharedState } from '../../../core/page/page-state.ts';
-import { shortDateUs } from '../../../core/terms/dates.ts';
-import { countText } from '../../../core/terms/formats.ts';
-import { dayUs, minuteUs } from '../../../core/terms/time-units.ts';
+import { dayUs, minuteUs, shortDateUs } from '../../../core/terms/dates.ts';
+import { countText } from '../../../core/terms/text.ts';
 import { cloudCover, deleted, published } from '../../../filter/builder.ts';
 import {
   type FieldType,

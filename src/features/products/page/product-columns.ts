@@ -2,7 +2,7 @@
 
 import { age, badge, type Html, html, type TableColumn } from '../../../core/page/markup.ts';
 import { productLink } from '../../../core/page/page-state.ts';
-import { byteText } from '../../../core/terms/formats.ts';
+import { byteText } from '../../../core/terms/text.ts';
 import { productCells, productNameText } from '../../../filter/product-cells.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
 import { placeOf } from '../places/places.ts';

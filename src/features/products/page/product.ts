@@ -2,14 +2,12 @@
 
 import type { ConsoleParts } from '../../../core/api/listener-slot.ts';
 import { shellText } from '../../../core/page/browser/texts.ts';
-import type { PageContent } from '../../../core/page/layout.ts';
+import type { PageContent, PageRequest } from '../../../core/page/layout.ts';
 import { type Html, html, panel } from '../../../core/page/markup.ts';
-import type { PageRequest } from '../../../core/page/page-route.ts';
 import { isoMinute, linkTo, productLink } from '../../../core/page/page-state.ts';
 import { renderBlocks, renderReport } from '../../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../../core/terms/app-error.ts';
-import { shortDateUs } from '../../../core/terms/dates.ts';
-import { byteText, countText, percentText } from '../../../core/terms/formats.ts';
+import { hourUs, shortDateUs } from '../../../core/terms/dates.ts';
 import type { NotificationRow } from '../../../core/terms/ports.ts';
 import { toProductLinks } from '../../../core/terms/read-models.ts';
 import {
@@ -25,7 +23,7 @@ import {
   time,
   type Value,
 } from '../../../core/terms/report.ts';
-import { hourUs } from '../../../core/terms/time-units.ts';
+import { byteText, countText, percentText } from '../../../core/terms/text.ts';
 import { id, intersects } from '../../../filter/builder.ts';
 import type { AnyGeometry, Entity } from '../../../filter/filter-tree.ts';
 import { boxesOf, centreOf, toShape } from '../../../filter/geometry/shape.ts';

@@ -1,6 +1,7 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 
 import type { ConsoleParts } from '../../../core/api/listener-slot.ts';
+import type { PageRequest, PageRoute } from '../../../core/page/layout.ts';
 import {
   age,
   command,
@@ -12,10 +13,9 @@ import {
   type TableColumn,
   table,
 } from '../../../core/page/markup.ts';
-import type { PageRequest, PageRoute } from '../../../core/page/page-route.ts';
 import { productLink } from '../../../core/page/page-state.ts';
 import { isAppError } from '../../../core/terms/app-error.ts';
-import { counted, countText } from '../../../core/terms/formats.ts';
+import { counted, countText } from '../../../core/terms/text.ts';
 import { whyEmpty } from '../../../filter/condition-counts.ts';
 import { describeFilter } from '../../../filter/describe.ts';
 import { productNameText, toMinute } from '../../../filter/product-cells.ts';

@@ -1,8 +1,7 @@
 /** The delays of each stage as percentiles: by hour and collection, and by subscription. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../../../src/core/terms/dates.ts';
-import { hourUs } from '../../../../src/core/terms/time-units.ts';
+import { formatDateUs, hourUs } from '../../../../src/core/terms/dates.ts';
 import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
 import { type DelayStage, delayStages } from '../../../../src/filter/products.ts';
 import { openProductContext, type ProductContext, type TestEvent } from './product-context.ts';

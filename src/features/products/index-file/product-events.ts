@@ -21,10 +21,11 @@ import { toProductRow } from './product-rows.ts';
 import {
   type Candidate,
   candidatesOf,
+  conditionOf,
   footprintJoin,
   planSearch,
   selected,
-} from './search/candidates.ts';
+} from './search/search.ts';
 
 /** Maximum notifications examined for one page, so that a rare match does not block other queries for long. */
 const eventsExaminedMax = 10_000;
@@ -41,8 +42,8 @@ type SelectedEvent = Candidate & {
 /** Returns a page of notifications; it may have fewer than `limit` although more follow. */
 export function eventPage(databases: ProductDatabases, query: EventQuery): EventPage {
   const { filter, subscription, events, limit } = query;
-  const plan = planSearch({ entity: null, filter, footprints: true }, databases.names);
-  const condition = plan.conditionWithout(null);
+  const plan = planSearch({ entity: null, filter, footprints: true }, databases.index);
+  const condition = conditionOf(plan, null);
   const { afterPosition = 0, beforePosition = Number.MAX_SAFE_INTEGER } = query;
   const ofProduct = query.product === undefined ? [] : [query.product];
   const named = subscription === undefined ? [] : [subscription];
@@ -110,7 +111,7 @@ export async function countFacets(
   { call, ...databases }: LongQuery,
   query: Parameters<Products['facets']>[0],
 ): Promise<Facets> {
-  const plan = planSearch(query, databases.names);
+  const plan = planSearch(query, databases.index);
   const counts = facetFields.map(() => new Map<string, number>());
   let counted = 0;
   let examined = 0;

@@ -4,7 +4,6 @@ import { isAppError } from '../../../core/terms/app-error.ts';
 import type { AnyGeometry } from '../../../filter/filter-tree.ts';
 import { toDisplayGeometry } from '../../../filter/geometry/display.ts';
 import { toShape } from '../../../filter/geometry/shape.ts';
-import { printFilter } from '../../../filter/print.ts';
 import type { ProductKey } from '../../../filter/product-order.ts';
 import { type ProductRecord, recordIn } from '../../../filter/product-record.ts';
 import { type ProductView, productView } from '../../../filter/product-view.ts';
@@ -16,7 +15,6 @@ import type {
   ProductSelection,
   Products,
   PushedEvent,
-  QueryExplanation,
 } from '../../../filter/products.ts';
 import { type BodyReader, bodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
@@ -25,24 +23,16 @@ import { lastPosition } from '../../../store/log/queries.ts';
 import { indexedPosition } from './product-file.ts';
 import { completeRecord, type SentRecord, sentRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
+import { chooseDriver, type Driver, type IdWindow, idWindows } from './search/drivers.ts';
+import { keyOf } from './search/order.ts';
 import {
-  allCandidates,
   type Candidate,
   candidatesOf,
   planSearch,
   type SearchPlan,
-  statementsOf,
-} from './search/candidates.ts';
-import {
-  chooseForAll,
-  chooseForPage,
-  type Driver,
-  fewCandidatesMax,
-  type IdWindow,
-  idWindows,
-  type KnownNames,
-} from './search/drivers.ts';
-import { keyOf } from './search/order.ts';
+  select,
+  selected,
+} from './search/search.ts';
 import { footprintGeometry } from './stored-footprint.ts';
 
 /** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
@@ -54,8 +44,6 @@ const pageMs = 50;
 /** Separate connections for the index and the log. */
 export interface ProductDatabases {
   index: Database;
-  /** Names in the index. */
-  names: KnownNames;
   log: Database;
 }
 
@@ -94,7 +82,7 @@ export function productPage(
 }
 
 function pageWithin(databases: Reading, query: ProductQuery, rowsMax: number): ProductPage {
-  const plan = planSearch(query, databases.names);
+  const plan = planSearch(query, databases.index);
   const page: ProductPage = { found: [], skipped: 0, next: null };
   let examined = 0;
   const startMs = performance.now();
@@ -129,18 +117,18 @@ export async function countProducts(
   selection: ProductSelection,
   msMax = Number.POSITIVE_INFINITY,
 ): Promise<ProductCount> {
-  const { index, names } = databases;
+  const { index } = databases;
   const { filter, received = {}, subscription } = selection;
   if (filter === null && !received.fromUs && !received.untilUs && subscription === undefined) {
     const { products, tombstones } = countAll(index);
     return { count: selection.entity === 'Products' ? products : tombstones, isMinimum: false };
   }
-  const plan = planSearch(selection, names);
-  const few = chooseForAll(index, plan.drivers, countedAtOnce);
-  const driver = few ?? plan.drivers.find(({ windowed }) => windowed) ?? null;
+  const plan = planSearch(selection, index);
+  const choice = chooseDriver(index, plan.drivers, countedAtOnce);
+  const driver = choice?.driver ?? null;
   const endMs = performance.now() + msMax;
   let count = 0;
-  for (const window of few === null ? idWindows(index, countedAtOnce) : [undefined]) {
+  for (const window of choice?.ids ? [undefined] : idWindows(index, countedAtOnce)) {
     for (const counted of countsIn(databases, plan, { driver, window })) {
       if (performance.now() > endMs) return { count, isMinimum: true };
       count += counted;
@@ -154,10 +142,11 @@ export async function countProducts(
 function* countsIn(
   databases: ProductDatabases,
   plan: SearchPlan,
-  among: { driver: Driver | null; window: IdWindow | undefined },
+  { driver, window }: { driver: Driver | null; window: IdWindow | undefined },
 ): Generator<number> {
   const isCounted = plan.needs === 'nothing';
-  const { sql, values } = allCandidates(plan, among, isCounted ? 'count' : 'rows');
+  const columns = isCounted ? 'count(*)' : selected(plan);
+  const { sql, values } = select(plan, driver, { columns, window });
   const statement = databases.index.prepare<unknown[], Candidate>(sql);
   if (isCounted) return yield Number(statement.pluck().get(...values));
   let [count, examined] = [0, 0];
@@ -169,26 +158,6 @@ function* countsIn(
     count = 0;
   }
   yield count;
-}
-
-export function explainSearch(
-  { index, names }: ProductDatabases,
-  query: ProductQuery,
-): QueryExplanation {
-  const plan = planSearch(query, names);
-  const choice = chooseForPage(index, plan.drivers);
-  const statements = [...statementsOf(index, plan, query, choice)];
-  const steps = statements.map(({ sql, values }) =>
-    index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),
-  );
-  const terms = choice?.driver.terms.map(printFilter).join(' and ');
-  const candidates = choice?.ids?.length ?? `more than ${fewCandidatesMax}`;
-  return {
-    narrowedBy: choice && `${choice.driver.name} (${terms}): ${candidates} candidates`,
-    byColumns: plan.byColumns.map(printFilter),
-    byRecords: plan.byRecords.map(printFilter),
-    plan: [...new Set(steps.flat().map(({ detail }) => detail))],
-  };
 }
 
 export function indexState({ index, log }: ProductDatabases): IndexState {

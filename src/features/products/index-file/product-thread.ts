@@ -1,5 +1,6 @@
 /** The query thread for products, so that no search delays a response of the receiver. */
 import { AppError } from '../../../core/terms/app-error.ts';
+import type { ProductQuery } from '../../../filter/products.ts';
 import { createReaderConnection, type Database, inodeOf } from '../../../store/engine/database.ts';
 import { serveThread } from '../../../store/engine/serve-thread.ts';
 import { summarizeCollections } from './product-collections.ts';
@@ -13,19 +14,18 @@ import {
 } from './product-file.ts';
 import {
   countProducts,
-  explainSearch,
   indexProgress,
   indexState,
   type LongQuery,
   productPage,
   pushedEvents,
 } from './product-queries.ts';
-import { createKnownNames, type KnownNames } from './search/drivers.ts';
+import { explainSearch } from './search/search.ts';
 
 const operations = {
   page: productPage,
   count: countProducts,
-  explain: explainSearch,
+  explain: ({ index }: LongQuery, query: ProductQuery) => explainSearch(index, query),
   indexState,
   indexProgress,
   indexedPosition,
@@ -40,7 +40,7 @@ export type ProductOperations = typeof operations;
 
 export default serveThread<LongQuery>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
-  let opened: { index: Database; names: KnownNames; inode: number } | undefined;
+  let opened: { index: Database; inode: number } | undefined;
   /** Reopens the index when the current file was replaced. Throws `unavailable` while there is no index. */
   const openIndex = () => {
     const isCurrent =
@@ -50,7 +50,7 @@ export default serveThread<LongQuery>(({ dataDir }) => {
     closeUnlessInUse(opened?.index);
     opened = undefined;
     const index = openProductsForReading(dataDir);
-    opened = { index, names: createKnownNames(index), inode: inodeOf(index.name) };
+    opened = { index, inode: inodeOf(index.name) };
     return opened;
   };
   return {

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatDateUs } from '../../../../src/core/terms/dates.ts';
 import { openProductsForReading } from '../../../../src/features/products/index-file/product-file.ts';
 import { countProducts } from '../../../../src/features/products/index-file/product-queries.ts';
-import { createKnownNames } from '../../../../src/features/products/index-file/search/drivers.ts';
+
 import { compileFilter } from '../../../../src/filter/evaluate.ts';
 import type { FilterTree } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
@@ -188,7 +188,7 @@ it('a count that takes too long is a minimum', async () => {
   const log = createReaderConnection(dataDir);
   onTestFinished(() => void [database, log].map((one) => one.close()));
   const reading = {
-    ...{ index: database, names: createKnownNames(database), log: log.database() },
+    ...{ index: database, log: log.database() },
     call: { pause: async () => {}, signal: new AbortController().signal },
   };
   for (const text of ['OriginDate lt 2030-01-01', "contains(Name,'S2A')", wholeGlobe]) {

@@ -1,6 +1,5 @@
 /** Translates filters to SQL over the columns of `product p`. Every matching product fulfils the condition. */
 import type {
-  AttributeNode,
   ComparisonOperator,
   FilterTree,
   IntersectsNode,
@@ -12,6 +11,7 @@ import { globOf } from '../../../../filter/pattern.ts';
 import type { Column } from '../../../../filter/product-columns.ts';
 import { groupedTypes } from '../../../../filter/product-types.ts';
 import { asTruth, attributeReading, literalDate } from '../../../../filter/values.ts';
+import { type Database, prepared } from '../../../../store/engine/database.ts';
 import { columnOfAttribute, columnOfField } from '../product-schema.ts';
 
 /** An SQL expression or statement, with the values of its parameters. */
@@ -20,9 +20,18 @@ export interface SqlCondition {
   values: readonly (string | number | bigint | null)[];
 }
 
+/** Values of a column that a condition allows: a list, or a range with inclusive bounds. An index finds them. */
+interface ColumnRange {
+  column: string;
+  values?: readonly (string | number)[];
+  from?: string | number;
+  to?: string | number;
+}
+
 /** A condition that every match fulfils. If `exact`, only matches fulfil it, and no record needs to be read. */
-interface Prefilter extends SqlCondition {
+export interface Prefilter extends SqlCondition {
   exact: boolean;
+  range?: ColumnRange;
 }
 
 /**
@@ -43,33 +52,43 @@ export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition
 }
 
 /** Returns null if no part of the filter can be answered without records. */
-export function prefilterOf(
-  tree: FilterTree,
-  names: { mayHaveAttribute(name: string): boolean },
-): Prefilter | null {
+export function prefilterOf(tree: FilterTree, index: Database): Prefilter | null {
   switch (tree.node) {
     case 'and':
     case 'or': {
-      const prefilters = tree.terms.map((term) => prefilterOf(term, names));
+      const prefilters = tree.terms.map((term) => prefilterOf(term, index));
       const known = prefilters.filter((prefilter) => prefilter !== null);
       const isWhole = known.length === prefilters.length;
       if (known.length === 0 || (tree.node === 'or' && !isWhole)) return null;
       const exact = isWhole && known.every((prefilter) => prefilter.exact);
-      return { ...joined(tree.node === 'and' ? 'AND' : 'OR', known), exact };
+      const merged = tree.node === 'or' ? anyValue(known, exact) : null;
+      return merged ?? { ...joined(tree.node === 'and' ? 'AND' : 'OR', known), exact };
     }
     case 'not': {
-      const prefilter = prefilterOf(tree.term, names);
+      const prefilter = prefilterOf(tree.term, index);
       if (prefilter === null || !prefilter.exact) return null;
       // NULL counts as false, and its negation as true.
-      return { ...prefilter, sql: `(${prefilter.sql}) IS NOT TRUE` };
+      return { sql: `(${prefilter.sql}) IS NOT TRUE`, values: prefilter.values, exact: true };
     }
     case 'intersects':
       return { ...boxCondition(tree), exact: false };
-    case 'attribute':
-      return names.mayHaveAttribute(tree.name) ? columnCondition(tree) : decided(false);
+    case 'attribute': {
+      // The index lists the names of the attributes of all records.
+      const sql = 'SELECT 1 FROM product_attribute WHERE name = ?';
+      const isKnown = prepared(index, sql).get(tree.name) !== undefined;
+      return isKnown ? columnCondition(tree) : decided(false);
+    }
     default:
       return columnCondition(tree);
   }
+}
+
+/** Joins conditions on values of one column, such as `a eq 1 or a eq 2`; null for others. */
+function anyValue(conditions: readonly Prefilter[], exact: boolean): Prefilter | null {
+  const column = conditions[0]?.range?.column;
+  const values = conditions.map(({ range }) => (range?.column === column ? range?.values : null));
+  if (column === undefined || !values.every((list) => list != null)) return null;
+  return oneOf(column, [...new Set(values.flat())], exact);
 }
 
 /** Compares the boxes of the product's footprint. */
@@ -101,13 +120,13 @@ function columnCondition(tree: FilterTree): Prefilter | null {
     case 'comparison':
       // No product has a value of another type. An absent field is unequal to any value.
       if (sqlValue(column, tree.literal) === undefined) return decided(tree.operator === 'ne');
-      return compared(column, tree.operator, tree.literal, 'IS NOT');
+      return compared(column, tree, 'IS NOT');
     case 'attribute':
       // An absent attribute matches no comparison, not even `ne`.
-      return attributeCondition(column, tree);
+      return compared(column, tree, '<>', [...groupedTypes(tree)]);
     case 'in': {
-      const condition = oneOf(`p.${column.name}`, sqlValues(column, tree.literals));
-      return { ...condition, exact: tree.literals.every(isExact) };
+      const values = tree.literals.flatMap((literal) => sqlValue(column, literal) ?? []);
+      return oneOf(column.name, values, tree.literals.every(isExact));
     }
     default:
       return null;
@@ -115,7 +134,7 @@ function columnCondition(tree: FilterTree): Prefilter | null {
 }
 
 /** Returns the column that a condition compares; undefined if records must be read. */
-export function columnOfCondition(tree: FilterTree): Column | undefined {
+function columnOfCondition(tree: FilterTree): Column | undefined {
   if (tree.node === 'comparison' || tree.node === 'in') return columnOfField(tree.field);
   if (tree.node !== 'attribute') return undefined;
   const column = columnOfAttribute(tree.name);
@@ -123,7 +142,7 @@ export function columnOfCondition(tree: FilterTree): Column | undefined {
 }
 
 /** Returns the column value of a literal; undefined for a literal of another type. */
-export function sqlValue(column: Column, literal: Literal): string | number | undefined {
+function sqlValue(column: Column, literal: Literal): string | number | undefined {
   const { type } = column;
   if (type === 'date') return literalDate(literal) ?? undefined;
   if (type === 'boolean') {
@@ -134,11 +153,6 @@ export function sqlValue(column: Column, literal: Literal): string | number | un
   return literal.type === 'text' ? storedText(column, literal.value) : undefined;
 }
 
-/** Returns the column values of a list, without literals of another type. */
-export function sqlValues(column: Column, literals: readonly Literal[]): (string | number)[] {
-  return literals.flatMap((literal) => sqlValue(column, literal) ?? []);
-}
-
 /** Returns a text as it is in its column. Different texts may be the same there: see `isExact`. */
 function storedText({ name }: Pick<Column, 'name'>, text: string): string {
   const wellFormed = text.toWellFormed();
@@ -146,12 +160,17 @@ function storedText({ name }: Pick<Column, 'name'>, text: string): string {
 }
 
 /** Returns false for a text that may be equal to the column of a product with another text. */
-export function isExact(literal: Literal): boolean {
+function isExact(literal: Literal): boolean {
   return literal.type !== 'text' || isWholeInSql(literal.value);
 }
 
-export function oneOf(column: string, values: readonly (string | number)[]): SqlCondition {
-  return { sql: `${column} IN (${values.map(() => '?').join(', ')})`, values };
+function oneOf(column: string, values: readonly (string | number)[], exact: boolean): Prefilter {
+  const isWhole = values.every((value) => typeof value === 'string' && isWholeInSql(value));
+  // One parameter for many texts: SQLite limits their number.
+  const isListed = values.length > 1 && isWhole;
+  const marks = isListed ? 'SELECT value FROM json_each(?)' : values.map(() => '?').join(', ');
+  const given = isListed ? [JSON.stringify(values)] : values;
+  return { sql: `p.${column} IN (${marks})`, values: given, exact, range: { column, values } };
 }
 
 /** SQLite's functions cut a text at a NUL, and change half a surrogate pair to another character. */
@@ -159,34 +178,25 @@ export function isWholeInSql(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Returns false for GUIDs and booleans, whose order has no meaning. */
-export function isOrdered({ type }: Column): boolean {
-  return type !== 'guid' && type !== 'boolean';
-}
-
+/** `others`: values that are equal, too. */
 function compared(
   column: Column,
-  operator: ComparisonOperator,
-  literal: Literal,
+  { operator, literal }: { operator: ComparisonOperator; literal: Literal },
   unequal: 'IS NOT' | '<>',
+  others: readonly string[] = [],
 ): Prefilter | null {
   const value = sqlValue(column, literal);
-  const isEquality = operator === 'eq' || operator === 'ne';
+  if (value === undefined) return null;
   const exact = isExact(literal);
-  if (value === undefined || !(isEquality || isOrdered(column))) return null;
-  if (!exact && operator !== 'eq') return null;
-  const sqlOperators = { eq: '=', ne: unequal, lt: '<', le: '<=', gt: '>', ge: '>=' };
-  return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value], exact };
-}
-
-function attributeCondition(column: Column, tree: AttributeNode): Prefilter | null {
-  const condition = compared(column, tree.operator, tree.literal, '<>');
-  const types = [...groupedTypes(tree)];
-  if (condition === null || types.length === 0) return condition;
-  // One parameter: SQLite limits their number.
-  const grouped = `p.${column.name} IN (SELECT value FROM json_each(?))`;
-  const other = { sql: grouped, values: [JSON.stringify(types)] };
-  return { ...joined('OR', [condition, other]), exact: condition.exact };
+  if (operator === 'eq') return oneOf(column.name, [value, ...others], exact);
+  // GUIDs and booleans have no order.
+  const isOrdered = column.type !== 'guid' && column.type !== 'boolean';
+  if (!exact || (operator !== 'ne' && !isOrdered)) return null;
+  const sqlOperators = { ne: unequal, lt: '<', le: '<=', gt: '>', ge: '>=' };
+  const condition = { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value], exact };
+  if (operator === 'ne') return condition;
+  const bound = operator === 'gt' || operator === 'ge' ? { from: value } : { to: value };
+  return { ...condition, range: { column: column.name, ...bound } };
 }
 
 function nameCondition({ field, function: operation, text }: TextNode): Prefilter | null {

@@ -4,7 +4,6 @@ import { AppError } from '../../../../core/terms/app-error.ts';
 import type { Direction } from '../../../../filter/filter-tree.ts';
 import { type OrderTerm, orderTerms, type ProductKey } from '../../../../filter/product-order.ts';
 import type { ProductQuery, ProductRow } from '../../../../filter/products.ts';
-import type { Database } from '../../../../store/engine/database.ts';
 import { joined, type SqlCondition } from './conditions.ts';
 
 /** Value of a row in an order. */
@@ -83,39 +82,23 @@ export function keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'ord
   return { values, position: row.position };
 }
 
-/** True if an index, or the table, has the order. */
-export function isScanned({ terms: [term, second], direction }: Order): boolean {
-  if (term === undefined) return true;
-  return term.index !== undefined && term.direction === direction && second === undefined;
+/** Formats the order for SQL. SQLite, too, sorts rows without a value before others. */
+export function orderBy({ terms, direction }: Order): string {
+  const all = [...terms, { sql: 'p.id', direction }];
+  return all.map((one) => `${one.sql} ${one.direction}`).join(', ');
 }
 
-/** Names the index of an order that is scanned, for SQL. */
-export function pathOf({ terms: [term] }: Order): string {
-  return term?.index === undefined ? 'NOT INDEXED' : `INDEXED BY ${term.index}`;
-}
+const signOf = (direction: Direction) => (direction === 'desc' ? '<' : '>');
 
-/** Part of an order: the rows that fulfil a condition. */
-export interface OrderPart {
-  condition: SqlCondition;
-  orderBy: string;
-}
-
-/** Returns all rows in order, or those after a key. SQLite, too, sorts rows without a value before others. */
-export function rowsAfter({ terms, direction }: Order, after?: ProductKey): OrderPart {
-  const orderBy = [...terms, { sql: 'p.id', direction }]
-    .map((one) => `${one.sql} ${one.direction}`)
-    .join(', ');
-  if (after === undefined) return { condition: { sql: 'TRUE', values: [] }, orderBy };
+/** Returns the condition of the rows after a key. */
+export function rowsAfter({ terms, direction }: Order, after: ProductKey): SqlCondition {
   const byId = { sql: `p.id ${signOf(direction)} ?`, values: [after.position] };
-  const condition = terms.reduceRight<SqlCondition>((rest, term, i) => {
+  return terms.reduceRight<SqlCondition>((rest, term, i) => {
     const value = after.values[i] ?? null;
     const equal = { sql: `${term.sql} IS ?`, values: [value] };
     return joined('OR', [further(term, value), joined('AND', [equal, rest])]);
   }, byId);
-  return { condition, orderBy };
 }
-
-const signOf = (direction: Direction) => (direction === 'desc' ? '<' : '>');
 
 function further({ sql, direction }: Order['terms'][number], value: string | number | null) {
   if (value === null)
@@ -124,52 +107,29 @@ function further({ sql, direction }: Order['terms'][number], value: string | num
   return { sql: `(${sql} ${signOf(direction)} ?${orEmpty})`, values: [value] };
 }
 
-/** Returns the parts after a key of an order that is scanned: rows with and without a value, in order. */
-export function partsAfter(order: Order, after: ProductKey | undefined): OrderPart[] {
+/**
+ * Returns statements that read ids after a key from the index of the order: of rows with and without a value, in order.
+ * Their last parameter is a limit. Returns null if no index has the order.
+ */
+export function scansAfter(order: Order, after: ProductKey | undefined): SqlCondition[] | null {
   const { terms, direction } = order;
-  const [term] = terms;
-  if (term === undefined) return [rowsAfter(order, after)];
-  const { orderBy } = rowsAfter(order);
-  const part = (sql: string, ...values: SqlCondition['values']) => ({
-    condition: { sql, values },
-    orderBy,
+  const [term, second] = terms;
+  if (term?.index === undefined || term.direction !== direction || second !== undefined)
+    return null;
+  const scan = (sql: string, ...values: SqlCondition['values']): SqlCondition => ({
+    sql: `SELECT p.id FROM product p INDEXED BY ${term.index}
+      WHERE ${term.where ?? 'TRUE'} AND ${sql} ORDER BY ${orderBy(order)} LIMIT ?`,
+    values,
   });
-  const all = part(`${term.sql} IS NOT NULL`);
-  const allEmpty = part(`${term.sql} IS NULL`);
+  const all = scan(`${term.sql} IS NOT NULL`);
+  const allEmpty = scan(`${term.sql} IS NULL`);
   if (after === undefined) return direction === 'desc' ? [all, allEmpty] : [allEmpty, all];
   const [value = null] = after.values;
+  const sign = signOf(direction);
   if (value === null) {
-    const rest = part(`${term.sql} IS NULL AND p.id ${signOf(direction)} ?`, after.position);
+    const rest = scan(`${term.sql} IS NULL AND p.id ${sign} ?`, after.position);
     return direction === 'desc' ? [rest] : [rest, all];
   }
-  const rest = part(`(${term.sql}, p.id) ${signOf(direction)} (?, ?)`, value, after.position);
+  const rest = scan(`(${term.sql}, p.id) ${sign} (?, ?)`, value, after.position);
   return direction === 'desc' ? [rest, allEmpty] : [rest];
-}
-
-/** Returns the first rows of a part, and the key of the last of them; without a key if there are no more rows. */
-export function splitPart(
-  database: Database,
-  order: Order,
-  part: OrderPart,
-  rowsMax: number,
-): { first: OrderPart; end: ProductKey | undefined } {
-  const [term] = order.terms;
-  const last = `SELECT ${term?.sql ?? 'NULL'} AS value, p.id AS position
-    FROM product p ${pathOf(order)}
-    WHERE ${term?.where ?? 'TRUE'} AND ${part.condition.sql}
-    ORDER BY ${part.orderBy} LIMIT 1 OFFSET ?`;
-  const end = database
-    .prepare<unknown[], { value: string | number | null; position: number }>(last)
-    .get(...part.condition.values, rowsMax - 1);
-  if (end === undefined) return { first: part, end };
-  const { value, position } = end;
-  const sign = order.direction === 'desc' ? '>=' : '<=';
-  const before: SqlCondition =
-    term === undefined || value === null
-      ? { sql: `p.id ${sign} ?`, values: [position] }
-      : { sql: `(${term.sql}, p.id) ${sign} (?, ?)`, values: [value, position] };
-  return {
-    first: { ...part, condition: joined('AND', [part.condition, before]) },
-    end: { values: term === undefined ? [] : [value], position },
-  };
 }

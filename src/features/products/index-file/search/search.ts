@@ -1,0 +1,344 @@
+/** Plans a search, and reads its candidates (the rows to check) lazily, in the requested order. */
+import { isDeepStrictEqual } from 'node:util';
+import { compileFilter } from '../../../../filter/evaluate.ts';
+import type { Entity, FilterTree } from '../../../../filter/filter-tree.ts';
+import { printFilter } from '../../../../filter/print.ts';
+import type { ProductKey } from '../../../../filter/product-order.ts';
+import type { ProductView } from '../../../../filter/product-view.ts';
+import type { ProductQuery, QueryExplanation } from '../../../../filter/products.ts';
+import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
+import { rowColumns, type SelectedRow } from '../product-rows.ts';
+import type { StoredFootprint } from '../stored-footprint.ts';
+import { joined, type SqlCondition } from './conditions.ts';
+import {
+  allIds,
+  type Choice,
+  chooseDriver,
+  type Driver,
+  driversOf,
+  fewMax,
+  type IdWindow,
+  idRange,
+  type Term,
+  termsOf,
+} from './drivers.ts';
+import { type Order, orderBy, orderOf, rowsAfter, scansAfter } from './order.ts';
+
+export interface SearchPlan {
+  terms: readonly Term[];
+  /** Conditions in addition to the filter. */
+  always: readonly SqlCondition[];
+  drivers: Driver[];
+  /** Data needed in addition to columns: nothing, the footprint (stored in the index), or the whole record. */
+  needs: 'nothing' | 'footprint' | 'record';
+  /** True if candidates have their footprint: it is needed, or requested. */
+  footprints: boolean;
+  /** Evaluates the terms that columns do not decide. */
+  matches(view: ProductView): boolean;
+}
+
+/** Splits a filter into terms decided by columns and terms that need records. */
+export function planSearch(
+  {
+    entity,
+    filter,
+    received = {},
+    subscription,
+    footprints = false,
+  }: Pick<ProductQuery, 'filter' | 'received' | 'subscription' | 'footprints'> & {
+    /** Null for existing and deleted products. */
+    entity: Entity | null;
+  },
+  index: Database,
+): SearchPlan {
+  const terms = termsOf(filter, index);
+  const byRecords = undecided(terms);
+  const tests = byRecords.map(compileFilter);
+  const { fromUs, untilUs } = received;
+  const needsFootprint = byRecords.every(isAboutFootprint) ? 'footprint' : 'record';
+  const needs = byRecords.length === 0 ? 'nothing' : needsFootprint;
+  const always: (SqlCondition | null)[] = [
+    // A literal, so that SQLite can use the partial index of tombstones.
+    { sql: entity === null ? 'TRUE' : `p.deleted = ${entity === 'Products' ? 0 : 1}`, values: [] },
+    fromUs === undefined ? null : { sql: 'p.received_at_us >= ?', values: [fromUs] },
+    untilUs === undefined ? null : { sql: 'p.received_at_us < ?', values: [untilUs] },
+    subscription === undefined ? null : { sql: notifiedFor, values: [subscription] },
+  ];
+  return {
+    terms,
+    always: always.filter((one) => one !== null),
+    drivers: driversOf(terms, index),
+    needs,
+    footprints: footprints !== false || needs === 'footprint',
+    matches: (view) => tests.every((test) => test(view)),
+  };
+}
+
+const notifiedFor =
+  'EXISTS (SELECT 1 FROM product_event e WHERE e.product = p.id AND e.subscription = ?)';
+
+/** Returns the terms that columns do not decide. */
+const undecided = (terms: readonly Term[]) =>
+  terms.filter(({ prefilter }) => prefilter?.exact !== true).map(({ tree }) => tree);
+
+function isAboutFootprint(tree: FilterTree): boolean {
+  if (tree.node === 'and' || tree.node === 'or') return tree.terms.every(isAboutFootprint);
+  return tree.node === 'not' ? isAboutFootprint(tree.term) : tree.node === 'intersects';
+}
+
+/** Returns the condition that every match fulfils, without the term that the driver already covers. */
+export function conditionOf({ terms, always }: SearchPlan, driver: Driver | null): SqlCondition {
+  const left = terms.filter(({ tree }) => tree !== driver?.covers);
+  return joined('AND', [...always, ...left.flatMap(({ prefilter }) => prefilter ?? [])]);
+}
+
+/** A row to check, with the stored footprint if the plan has footprints. */
+export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
+
+/**
+ * A statement that returns candidates in order, and the one that found their ids, if any; or a key: the search may
+ * stop here, and continue after it.
+ */
+type Step = { rows: SqlCondition; ids?: SqlCondition | undefined } | { after: ProductKey };
+
+/** Ids of the first step, and of the largest one, about 100 ms. Rare matches are found quickly, too, by growing steps. */
+const stepSize = { window: 1_024, list: 256, growth: 4, max: 16_384 };
+
+/**
+ * Yields the rows after the query's key, and from time to time a key after which a later search can continue, so that
+ * no search reads for long. The caller may stop early.
+ */
+export function* candidatesOf(
+  index: Database,
+  plan: SearchPlan,
+  query: ProductQuery,
+): Generator<Candidate | { after: ProductKey }> {
+  for (const step of stepsOf(index, plan, query, chooseDriver(index, plan.drivers))) {
+    if ('after' in step) yield step;
+    else yield* index.prepare<unknown[], Candidate>(step.rows.sql).iterate(...step.rows.values);
+  }
+}
+
+/** Explains the search until its first place to stop. */
+export function explainSearch(index: Database, query: ProductQuery): QueryExplanation {
+  const plan = planSearch(query, index);
+  const choice = chooseDriver(index, plan.drivers);
+  const statements = [choice?.driver.ids(allIds) ?? []].flat();
+  for (const step of stepsOf(index, plan, query, choice)) {
+    if ('after' in step) break;
+    statements.push(...[step.ids ?? []].flat(), step.rows);
+  }
+  const details = statements.flatMap(({ sql, values }) =>
+    index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),
+  );
+  const terms = choice?.driver.terms.map(printFilter).join(' and ');
+  const candidates = choice?.ids?.length ?? `more than ${fewMax.windowed}`;
+  const byRecords = undecided(plan.terms);
+  const byColumns = plan.terms.filter(({ tree }) => !byRecords.includes(tree));
+  return {
+    narrowedBy: choice && `${choice.driver.name} (${terms}): ${candidates} candidates`,
+    byColumns: byColumns.map(({ tree }) => printFilter(tree)),
+    byRecords: byRecords.map(printFilter),
+    plan: [...new Set(details.map(({ detail }) => detail))],
+  };
+}
+
+/** A search with the driver that it uses, if any. */
+interface Searching {
+  index: Database;
+  plan: SearchPlan;
+  driver: Driver | null;
+  order: Order;
+  after: ProductKey | undefined;
+}
+
+/** Few candidates are sorted. Many are scanned in order, or sorted if there is no index of the order. */
+function stepsOf(
+  index: Database,
+  plan: SearchPlan,
+  query: ProductQuery,
+  choice: Choice | null,
+): Iterable<Step> {
+  const { driver = null, ids = null } = choice ?? {};
+  const search: Searching = { index, plan, driver, order: orderOf(query), after: query.after };
+  const { order, after } = search;
+  if (order.terms.length === 0) {
+    if (ids === null) return windowSteps(search);
+    const { after: low, before: high } = windowAfter(allIds, order, after);
+    const ascending = Float64Array.from(ids.filter((id) => id > low && id < high)).sort();
+    return listSteps(search, order.direction === 'desc' ? ascending.reverse() : ascending);
+  }
+  const hasIndex = scansAfter(order, after) !== null;
+  if (ids === null && hasIndex && (driver === null || isCommon(index, driver))) {
+    return scanSteps({ ...search, driver: null });
+  }
+  const found = select(plan, driver, { columns: 'p.id', orderBy: orderBy(order) });
+  return listSteps(search, sortedIdsAfter(search, found), found);
+}
+
+/** Reads rows in windows of ids: those of the driver, or all. */
+function* windowSteps({ index, plan, driver, order, after }: Searching): Generator<Step> {
+  const { first, end } = idRange(index);
+  let { after: low, before: high } = windowAfter({ after: first - 1, before: end }, order, after);
+  const isDown = order.direction === 'desc';
+  // A driver has few rows in a window.
+  const sizeMax = driver === null ? 4 * stepSize.max : Number.POSITIVE_INFINITY;
+  for (
+    let size = stepSize.window;
+    high - low > 1;
+    size = Math.min(stepSize.growth * size, sizeMax)
+  ) {
+    const window = isDown
+      ? { after: Math.max(low, high - 1 - size), before: high }
+      : { after: low, before: Math.min(high, low + 1 + size) };
+    yield {
+      rows: select(plan, driver, { columns: selected(plan), window, orderBy: orderBy(order) }),
+    };
+    if (isDown) high = window.after + 1;
+    else low = window.before - 1;
+    yield { after: { values: [], position: isDown ? high : low } };
+  }
+}
+
+/** Scans the index of the order. */
+function* scanSteps({ index, plan, order, after }: Searching): Generator<Step> {
+  let key = after;
+  for (let size = stepSize.list; ; size = Math.min(stepSize.growth * size, stepSize.max)) {
+    const list: number[] = [];
+    let ids: SqlCondition | undefined;
+    for (const { sql, values } of scansAfter(order, key) ?? []) {
+      if (list.length >= size) break;
+      ids = { sql, values: [...values, size - list.length] };
+      list.push(...idsIn(index, ids));
+    }
+    yield { rows: rowsOf(plan, null, list), ids };
+    key = lastKey(index, order, list);
+    if (list.length < size || key === undefined) return;
+    yield { after: key };
+  }
+}
+
+/** Reads the rows of sorted ids, which `ids` has found. */
+function* listSteps(
+  { index, plan, driver, order }: Searching,
+  list: Float64Array,
+  ids?: SqlCondition,
+): Generator<Step> {
+  let size = stepSize.list;
+  for (let start = 0; start < list.length; start += size, size = stepSize.max) {
+    const part = [...list.subarray(start, start + size)];
+    yield { rows: rowsOf(plan, driver, part), ids };
+    const after = lastKey(index, order, part);
+    if (after !== undefined) yield { after };
+  }
+}
+
+/** Returns the part of a window after a key in the order of the ids. */
+function windowAfter(
+  window: IdWindow,
+  { direction }: Order,
+  key: ProductKey | undefined,
+): IdWindow {
+  if (key === undefined) return window;
+  const { position } = key;
+  return direction === 'desc' ? { ...window, before: position } : { ...window, after: position };
+}
+
+/** Returns the key of the last row that was not pruned meanwhile; undefined without one. */
+function lastKey(
+  index: Database,
+  { terms }: Order,
+  ids: readonly number[],
+): ProductKey | undefined {
+  const columns = ['p.id', ...terms.map(({ sql }) => sql)].join(', ');
+  const sql = `SELECT ${columns} FROM product p WHERE p.id = ?`;
+  const row = prepared<[number], [number, ...ProductKey['values']]>(index, sql).raw();
+  for (const id of ids.toReversed()) {
+    const [position, ...values] = row.get(id) ?? [];
+    if (position !== undefined) return { values, position };
+  }
+  return undefined;
+}
+
+/** The last list of sorted ids, with the state of the database and the statement that it is from. */
+const sortedIds = perConnection(() => ({ source: {}, ids: new Float64Array() }));
+
+/**
+ * Returns the ids after the key. Keeps the whole list for the next page of the same query, unless the index has
+ * changed: sorting again for each page would take quadratic time.
+ */
+function sortedIdsAfter({ index, plan, driver, order, after }: Searching, all: SqlCondition) {
+  const known = sortedIds(index);
+  const source = { version: index.pragma('data_version', { simple: true }), all };
+  if (!isDeepStrictEqual(known.source, source)) {
+    known.ids = Float64Array.from(idsIn(index, all));
+    known.source = source;
+  }
+  if (after === undefined) return known.ids;
+  const at = known.ids.indexOf(after.position);
+  if (at !== -1) return known.ids.subarray(at + 1);
+  const where = rowsAfter(order, after);
+  const later = select(plan, driver, { columns: 'p.id', where, orderBy: orderBy(order) });
+  return Float64Array.from(idsIn(index, later));
+}
+
+function idsIn(index: Database, { sql, values }: SqlCondition): number[] {
+  return index
+    .prepare<unknown[], number>(sql)
+    .pluck()
+    .all(...values);
+}
+
+/** True if one of 160 rows is a candidate, and checking rows is cheap: a scan then finds a page soon. */
+function isCommon(index: Database, { scansCommon, ids }: Driver): boolean {
+  if (!scansCommon) return false;
+  const { first, end } = idRange(index);
+  const all = ids(allIds);
+  const further = index.prepare<unknown[]>(`SELECT 1 FROM (${all.sql}) LIMIT 1 OFFSET ?`);
+  return further.get(...all.values, Math.ceil((end - first) / 160)) !== undefined;
+}
+
+/** Selects the rows of ids that fulfil the conditions, in the order of the ids. */
+function rowsOf(plan: SearchPlan, driver: Driver | null, ids: readonly number[]): SqlCondition {
+  const { sql, values } = conditionOf(plan, driver);
+  return {
+    sql: `SELECT ${selected(plan)} FROM json_each(?) d CROSS JOIN product p ON p.id = d.value
+      ${footprintJoin(plan)} WHERE ${sql}`,
+    values: [JSON.stringify(ids), ...values],
+  };
+}
+
+/** Selects the rows of a driver, or of the table, that fulfil the conditions. */
+export function select(
+  plan: SearchPlan,
+  driver: Driver | null,
+  {
+    columns,
+    window,
+    where,
+    orderBy,
+  }: { columns: string; window?: IdWindow | undefined; where?: SqlCondition; orderBy?: string },
+): SqlCondition {
+  const ids = driver?.ids(window ?? allIds);
+  const { sql, values } = joined('AND', [
+    ...(window ? [{ sql: 'p.id > ? AND p.id < ?', values: [window.after, window.before] }] : []),
+    ...(where ? [where] : []),
+    conditionOf(plan, driver),
+  ]);
+  const source = ids
+    ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id`
+    : 'product p NOT INDEXED';
+  return {
+    sql: `SELECT ${columns} FROM ${source} ${footprintJoin(plan)} WHERE ${sql}
+      ${orderBy === undefined ? '' : `ORDER BY ${orderBy}`}`,
+    values: [...(ids?.values ?? []), ...values],
+  };
+}
+
+export function selected({ footprints }: SearchPlan): string {
+  return footprints ? `${rowColumns}, f.geometry AS footprint` : rowColumns;
+}
+
+export function footprintJoin({ footprints }: SearchPlan): string {
+  return footprints ? 'LEFT JOIN product_footprint f ON f.id = p.id' : '';
+}

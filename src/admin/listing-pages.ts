@@ -5,7 +5,7 @@ import { formatDateUs } from '../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../core/terms/subscription.ts';
 import { isBlankFilter } from '../filter/check.ts';
 import type { Entity } from '../filter/filter-tree.ts';
-import { type ListingPart, msOf, type ReadPage } from './read-listing.ts';
+import { type ListingPart, msOf, type ReadPage } from './page-readers.ts';
 
 /** Maximum `$skip` of the catalogue (facts, filters 1). */
 const skipMax = 10_000;

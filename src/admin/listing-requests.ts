@@ -1,53 +1,36 @@
-/** Requests one page: retries, waits as the catalogue asks, and logs in if required. */
+/** Requests one page: rate, retries, page sizes, and the login if the catalogue requires one. */
 
-import { retryAfterMs } from '../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../core/http/foreign-text.ts';
 import type {
   OutboundAnswer,
   OutboundClient,
   OutboundRequest,
 } from '../core/http/outbound-client.ts';
-import {
-  readServiceMessage,
-  type ServiceMessage,
-  serviceError,
-} from '../core/http/service-error.ts';
-import { AppError, isAppError } from '../core/terms/app-error.ts';
+import { readServiceMessage, serviceError } from '../core/http/service-error.ts';
+import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import type { AccessTokens } from './account.ts';
-import type { PageSize } from './page-size.ts';
-import type { ListingReading, ReadPage, readListing } from './read-listing.ts';
+import type { ListingReading, ReadPage, readListing } from './page-readers.ts';
 
 /** Timeouts and retries. */
-export interface ListingTiming {
+export const listingTiming = {
   /** Timeout of one attempt, response included. */
-  attemptTimeoutMs: number;
-  /** Delay after the first failure, before jitter; doubles with each failure, up to the maximum. */
-  retryDelayMs: number;
-  retryDelayMsMax: number;
-  /** Consecutive failures after which a page fails. */
-  attemptsMax: number;
-  /** Maximum `Retry-After` that is accepted, and the maximum sum of such waits in one listing. */
-  retryAfterMsMax: number;
-  retryAfterTotalMsMax: number;
-}
-
-export const listingTiming: ListingTiming = {
   attemptTimeoutMs: 120_000,
+  /** Delay after the first failure, before jitter; doubles with each failure, up to the maximum. */
   retryDelayMs: 1_000,
   retryDelayMsMax: 60_000,
+  /** Consecutive failures after which a page fails. */
   attemptsMax: 8,
+  /** Maximum `Retry-After` that is accepted. */
   retryAfterMsMax: 600_000,
-  retryAfterTotalMsMax: 1_800_000,
 };
+export type ListingTiming = typeof listingTiming;
 
 /** A failed attempt that will be retried. */
 export interface ListingRetry {
-  /** A sentence without its full stop, identical for identical causes: "The catalogue does not respond (ECONNREFUSED)". */
+  /** A sentence without its full stop, identical for identical causes. */
   cause: string;
   /** Delay before the next attempt. */
   waitMs: number;
-  /** Maximum sum of all remaining delays; null where `Retry-After` sets the delay. */
-  remainingWaitMs: number | null;
 }
 
 /** Maximum number of logins for one page: the catalogue may reject the first token as expired. */
@@ -75,258 +58,196 @@ const pageBytesMax = 8 * 2 ** 20;
 /** Maximum size of the smallest page, and of one product: its Id and date continue the listing. */
 const smallestPageBytesMax = 64 * 2 ** 20;
 
-/** Dependencies shared by the listings of one catalogue. */
+/** Values of `$top` (facts, filters 1: maximum 1,000). Minimum 2: a page repeats a record of the one before. */
+export const listingSizes: readonly number[] = [1_000, 250, 50, 10, 2];
+
+/** Consecutive successes before the previous size is used again. */
+const goodPagesMin = 5;
+
+type PageSize = ReturnType<typeof createPageSize>;
+
+/** Number of records or entries of a page: fewer after failures, and for pages that are too large; largest first. */
+export function createPageSize(sizes: readonly number[]) {
+  let index = 0;
+  let goodPages = 0;
+  const isSmallest = () => index >= sizes.length - 1;
+  return {
+    current: () => sizes[index] ?? 1,
+    isSmallest,
+    /** Selects the next size; returns false if there is none. */
+    shrink: (): boolean => {
+      goodPages = 0;
+      if (isSmallest()) return false;
+      index += 1;
+      return true;
+    },
+    succeeded: () => {
+      goodPages += 1;
+      if (goodPages < goodPagesMin) return;
+      index = Math.max(0, index - 1);
+      goodPages = 0;
+    },
+  };
+}
+
+/** Dependencies of the requests to one catalogue. */
 interface PageRequestsOptions {
   requests: PacedRequests;
   size: PageSize;
-  login: ListingLogin;
+  /** Used only if the catalogue requires a login; null without an account. */
+  tokens: AccessTokens | null;
   random: () => number;
   timing: ListingTiming;
   readPage: ReadListingPage;
   onRetry?: ((trouble: ListingRetry) => void) | undefined;
 }
 
-/** Creates the requests of one listing, with its own budget for `Retry-After` waits. */
+/**
+ * Returns the function that requests a page. It rejects as `ProductListing` does; with `invalid` when the catalogue rejects
+ * the query.
+ */
 export function createPageRequests(options: PageRequestsOptions) {
-  const { requests, size, login, random, timing, onRetry } = options;
-  const attempt = createAttempts(options);
-  let askedTotalMs = 0;
-
-  async function waitAsAsked(
-    { askedMs, error, status }: { askedMs: number; error: AppError; status: number | null },
-    signal: AbortSignal,
-  ) {
-    // Jitter, because other clients retry at the same time; never zero.
-    const waitMs = Math.max(askedMs, timing.retryDelayMs) + timing.retryDelayMs * random();
-    askedTotalMs += waitMs;
-    if (askedMs > timing.retryAfterMsMax || askedTotalMs > timing.retryAfterTotalMsMax) throw error;
-    const cause = `The catalogue requests a delay (${status})`;
-    onRetry?.({ cause, waitMs, remainingWaitMs: null });
-    await requests.wait(waitMs, signal);
-  }
-
-  /** Rejects as `ProductListing` does; with `invalid` when the catalogue rejects the query. */
-  async function ask(question: PageQuestion, signal: AbortSignal) {
-    let failures = 0;
+  const { requests, size, timing, onRetry } = options;
+  const login = createLogin(options.tokens);
+  return async (question: PageQuestion, signal: AbortSignal) => {
     let logins = 0;
-    for (;;) {
+    for (let failures = 0; ; ) {
       const top = size.current();
-      const outcome = await attempt(question, question.url(top, failures), signal);
-      if ('page' in outcome) {
+      const token = await login.token();
+      const url = question.url(top, failures);
+      try {
+        const read = await attempt({ ...question, url, token }, options, signal);
         size.succeeded();
-        const { page, bytes } = outcome;
-        return { page, top, bytes };
-      }
-      if ('askedMs' in outcome) {
-        await waitAsAsked(outcome, signal);
-      } else if ('refusedStatus' in outcome) {
-        logins += 1;
-        if (logins > loginsMax) throw outcome.error;
-        const { refusedStatus: status, quote } = outcome;
-        await login.refused({ purpose: question.purpose, status, quote });
-      } else if (outcome.failed.facts.isTooLarge === true) {
-        question.onTooLarge?.();
-        if (question.reading.sinceMs === null || !size.shrink()) throw outcome.failed;
-      } else {
+        return { ...read, top };
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        const { code, facts } = error;
+        if (code === 'unauthorized' && logins < loginsMax && (await login.refused(token, error))) {
+          logins += 1;
+          continue;
+        }
+        if (facts.isTooLarge === true) {
+          question.onTooLarge?.();
+          if (question.reading.sinceMs === null || !size.shrink()) throw error;
+          continue;
+        }
+        const waitMs = retryDelayMs(failures + 1, error, options);
+        if (waitMs === null) throw error;
         failures += 1;
-        if (outcome.failed.code === 'unavailable') size.failed();
-        if (failures >= timing.attemptsMax) throw afterLastAttempt(failures, outcome.failed);
-        const waitMs = longestDelayMs(failures, timing) * (0.5 + random() / 2);
-        const cause = causeOf(outcome.failed, outcome.status);
-        onRetry?.({ cause, waitMs, remainingWaitMs: remainingWaitMs(failures, timing) });
+        if (failures % failuresPerSize === 0 && code === 'unavailable') size.shrink();
+        if (failures >= timing.attemptsMax) {
+          throw error.with({ message: `${error.message} ${failures} attempts in a row failed.` });
+        }
+        onRetry?.({ cause: error.message.replace(/\.$/, ''), waitMs });
         await requests.wait(waitMs, signal);
       }
     }
-  }
-
-  return { ask };
-}
-
-/** Creates the function that sends one request for a page, and reads the response. */
-function createAttempts({ requests, size, login, readPage }: PageRequestsOptions) {
-  return async (
-    { purpose, reading }: PageQuestion,
-    url: string,
-    signal: AbortSignal,
-  ): Promise<Outcome & { status: number | null }> => {
-    const token = await login.token();
-    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-    const isSmallest = reading.sinceMs === null || size.isSmallest();
-    const answerBytesMax = isSmallest ? smallestPageBytesMax : pageBytesMax;
-    const sent = { purpose, url, token };
-    const request = { method: 'GET', url, headers, purpose, answerBytesMax } as const;
-    const answer = await requests.send(request, signal).catch(unavailable);
-    if (isAppError(answer)) return { failed: answer, status: null };
-    const { status } = answer;
-    if (status !== 200) return { ...outcomeOf(answer, sent), status };
-    const read = await readPage('readListing', answer.bytes, reading).catch(unavailable);
-    if (isAppError(read)) return { failed: read, status };
-    const { result, bytes } = read;
-    if ('broken' in result) return { failed: brokenPage(bytes, result, sent), status };
-    return { page: result, bytes, status };
   };
 }
 
-/** Returns an error that a retry may fix, and throws all others. */
-function unavailable(error: unknown): AppError {
-  if (isAppError(error, 'unavailable')) return error;
-  throw error;
+/** Consecutive failures after which the next page size is used. */
+const failuresPerSize = 2;
+
+/** Returns the delay after this number of failures: the requested one if it is longer. Null for an error that stays. */
+function retryDelayMs(
+  failures: number,
+  { code, facts }: AppError,
+  { timing, random }: Pick<PageRequestsOptions, 'timing' | 'random'>,
+): number | null {
+  const { status, isFinal, retryAfterMs } = facts as Record<string, unknown>;
+  const isRedirect = typeof status === 'number' && status >= 300 && status < 400;
+  const isPassing = code === 'too_many' || (code === 'unavailable' && !isRedirect && !isFinal);
+  if (!isPassing) return null;
+  const longestMs = Math.min(timing.retryDelayMs * 2 ** (failures - 1), timing.retryDelayMsMax);
+  const ownMs = longestMs * (0.5 + random() / 2);
+  if (typeof retryAfterMs !== 'number') return ownMs;
+  if (retryAfterMs > timing.retryAfterMsMax) return null;
+  // Jitter, because other clients retry at the same time.
+  return Math.max(ownMs, retryAfterMs + timing.retryDelayMs * random());
 }
 
-/** Returns the delay after consecutive failures, before jitter, which only shortens it. */
-function longestDelayMs(failures: number, timing: ListingTiming): number {
-  return Math.min(timing.retryDelayMs * 2 ** (failures - 1), timing.retryDelayMsMax);
-}
+type SentQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
 
-/** Returns the sum of the remaining delays after consecutive failures. */
-function remainingWaitMs(failures: number, timing: ListingTiming): number {
-  const toCome = Array.from({ length: timing.attemptsMax - failures }, (_, i) => failures + i);
-  return toCome.reduce((sum, failure) => sum + longestDelayMs(failure, timing), 0);
-}
-
-/** `status` is null if no response arrived; the client's facts then name the reason. */
-function causeOf({ facts: { reason, networkCode } }: AppError, status: number | null): string {
-  if (status === 200) return "The catalogue's response is unusable";
-  if (status !== null) return `The catalogue responds with an error (${status})`;
-  if (typeof networkCode === 'string') return `The catalogue does not respond (${networkCode})`;
-  return `The catalogue cannot be reached${reason === undefined ? '' : `: ${reason}`}`;
-}
-
-function afterLastAttempt(attempts: number, error: AppError): AppError {
-  const message = `${error.message} ${attempts} attempts in a row failed.`;
-  return error.with({ message });
-}
-
-/** Result of one attempt. */
-type Outcome =
-  | { page: ReadPage; bytes: Uint8Array }
-  | { failed: AppError }
-  /** `Retry-After` of the catalogue; the error is thrown if that is too long. */
-  | { askedMs: number; error: AppError }
-  /** A token is required, or the one sent was rejected; `quote` is the message of the catalogue, to end an error. */
-  | { refusedStatus: number; quote: string; error: AppError };
-
-type SentQuestion = { purpose: string; url: string; token: string | null };
-
-/** Firewalls may reject longer URLs with 403; servers accept more, and use another status. */
-const longAddressCharacters = 2_000;
-
-/**
- * Throws errors that a retry cannot fix: `invalid`, `unavailable` for a redirect or a blocking firewall, and
- * `unauthorized` if the account lacks the permission.
- */
-function outcomeOf(
-  answer: OutboundAnswer,
+/** Sends one request for a page, and reads the response. */
+async function attempt(
   question: SentQuestion,
-): Exclude<Outcome, { page: ReadPage }> {
-  const { purpose, token } = question;
-  const { status } = answer;
-  const secrets = token === null ? [] : [token];
-  const message = readServiceMessage(answer, secrets);
-  if (status === 403 && !isOwnRefusal(answer)) throw refusedByFirewall(question, message);
-  if (status === 403 && token !== null) throw notAllowed(question, message);
-  if (status === 401 || status === 403) {
-    const error = serviceError(answer, message, purpose, 'unauthorized');
-    return { refusedStatus: status, quote: quoteOf(message), error };
-  }
-  const error = serviceError(answer, message, purpose);
-  const askedMs = status === 429 || status === 503 ? retryAfterMs(answer.headers) : null;
-  if (askedMs !== null) return { askedMs, error };
-  if (status === 408 || status === 429 || status >= 500 || status < 300) return { failed: error };
-  throw error;
-}
-
-/** Returns true if the catalogue itself refused: its refusals have a `detail` (facts, catalogue 1.4). */
-function isOwnRefusal({ json }: OutboundAnswer): boolean {
-  return typeof json === 'object' && json !== null && 'detail' in json;
-}
-
-/** A login cannot help. `invalid` if the URL is long: the same query without the filter may pass. */
-function refusedByFirewall({ purpose, url }: SentQuestion, message: ServiceMessage): AppError {
-  const isLong = url.length > longAddressCharacters;
-  const [why, advice] = isLong
-    ? [
-        `the URL has ${url.length.toLocaleString('en-US')} characters, which may exceed the limit of the firewall or proxy.`,
-        'Shorten the filter of the subscription, for example with a polygon of fewer points.',
-      ]
-    : [
-        'the firewall or proxy may block this host temporarily.',
-        'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL and the firewalls and proxies between this host and the catalogue.',
-      ];
-  return new AppError(
-    isLong ? 'invalid' : 'unavailable',
-    `Could not ${purpose}: the response ${statusText(message)} comes from a firewall or proxy, not from the catalogue; ${why}`,
-    { advice: `${advice}${quoteOf(message)}` },
-  );
-}
-
-/** An expired token causes 401 (RFC 9110, 15.5.4), so this token was accepted. */
-function notAllowed({ purpose }: SentQuestion, message: ServiceMessage): AppError {
-  return new AppError(
-    'unauthorized',
-    `The catalogue refused to ${purpose} ${statusText(message)}: the account lacks the permission.`,
-    {
-      advice: `Log in on the catalogue's website and accept any pending terms. If there are no pending terms, ask the support of the catalogue.${quoteOf(message)}`,
-    },
-  );
-}
-
-function statusText({ requestId }: ServiceMessage): string {
-  return requestId === null ? '(403)' : `(403, request id ${requestId})`;
-}
-
-function quoteOf({ text, lines }: ServiceMessage): string {
-  const quote = text ?? lines.join('; ');
-  return quote === '' ? '' : ` Response: ${quote}`;
+  { requests, size, readPage }: PageRequestsOptions,
+  signal: AbortSignal,
+): Promise<{ page: ReadPage; bytes: Uint8Array }> {
+  const { purpose, reading, url, token } = question;
+  const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+  const isSmallest = reading.sinceMs === null || size.isSmallest();
+  const answerBytesMax = isSmallest ? smallestPageBytesMax : pageBytesMax;
+  const request = { method: 'GET', url, headers, purpose, answerBytesMax } as const;
+  const answer = await requests.send(request, signal);
+  if (answer.status !== 200) throw refusalOf(answer, question);
+  const { result, bytes } = await readPage('readListing', answer.bytes, reading);
+  if (!('broken' in result)) return { page: result, bytes };
+  const bounds = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
+  const begin = new TextDecoder().decode(bytes.subarray(0, hintBytesMax));
+  const advice = `Retry later. If this happens again, check EARSHOT_CATALOGUE_URL. Response: ${foreignText(hintOf(begin), bounds)}`;
+  const message = `Could not ${purpose}: the catalogue's response is unusable: ${result.broken}.`;
+  throw new AppError('unavailable', message, { advice });
 }
 
 /** Number of bytes of an unusable page that are read for an error. */
 const hintBytesMax = 16_384;
 
-function brokenPage(
-  bytes: Uint8Array,
-  { broken, isJson }: { broken: string; isJson: boolean },
-  { purpose, token }: SentQuestion,
-): AppError {
-  const options = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
-  const text = new TextDecoder().decode(bytes.subarray(0, hintBytesMax));
-  const begins = isJson ? '' : ` Response: ${foreignText(hintOf(text), options)}`;
-  return new AppError(
-    'unavailable',
-    `Could not ${purpose}: the catalogue's response is unusable: ${broken}.`,
-    { advice: `Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.${begins}` },
-  );
+/** Firewalls may reject longer URLs with 403; servers accept more, and use another status. */
+const longAddressCharacters = 2_000;
+
+/** Returns the error of a response without a page. */
+function refusalOf(answer: OutboundAnswer, { purpose, url, token }: SentQuestion): AppError {
+  const { status, json } = answer;
+  const said = readServiceMessage(answer, token === null ? [] : [token]);
+  const refusal = (code: ErrorCode, reason: string, advice: string) => {
+    const id = said.requestId === null ? '' : `, request id ${said.requestId}`;
+    const quote = said.text ?? said.lines.join('; ');
+    return new AppError(code, `The catalogue refused to ${purpose} (${status}${id}): ${reason}.`, {
+      advice: `${advice}${quote === '' ? '' : ` Response: ${quote}`}`,
+      facts: { status, isFinal: true },
+    });
+  };
+  if (status === 403) {
+    // Refusals of the catalogue itself have a `detail` (facts, catalogue 1.4). A login cannot help against others.
+    const isOwn = typeof json === 'object' && json !== null && 'detail' in json;
+    if (!isOwn) {
+      const reason = 'the response comes from a firewall or proxy';
+      // The same query without the filter may pass.
+      return url.length > longAddressCharacters
+        ? refusal(
+            'invalid',
+            `${reason}, and the URL is long`,
+            'Shorten the filter of the subscription, for example with a polygon of fewer points.',
+          )
+        : refusal('unavailable', reason, 'Retry later. Check EARSHOT_CATALOGUE_URL.');
+    }
+    // An expired token causes 401 (RFC 9110, 15.5.4), so this token was accepted.
+    if (token !== null) {
+      const advice = "Log in on the catalogue's website and accept any pending terms.";
+      return refusal('unauthorized', 'the account lacks the permission', advice);
+    }
+  }
+  if (token === null && (status === 401 || status === 403)) {
+    const advice =
+      'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.';
+    return refusal('unauthorized', 'a login may be required', advice);
+  }
+  return serviceError(answer, said, purpose);
 }
 
-type ListingLogin = ReturnType<typeof createListingLogin>;
-
-export function createListingLogin(tokens: AccessTokens | null) {
+/** The login of one catalogue, used when the catalogue has required one. */
+function createLogin(tokens: AccessTokens | null) {
   let isNeeded = false;
-  let sent: string | null = null;
   return {
     /** Null until the catalogue requires one. Rejects as `AccessTokens` does. */
-    token: async (): Promise<string | null> => {
-      sent = isNeeded && tokens !== null ? await tokens.get() : null;
-      return sent;
-    },
-    /**
-     * Records that the catalogue refused the last request. Rejects with `unauthorized` without an account.
-     * `purpose` completes "refused to …"; `quote` is the message of the catalogue, to end an error.
-     */
-    refused: async (refusal: { purpose: string; status: number; quote: string }) => {
-      const { purpose, status, quote } = refusal;
-      if (tokens === null) {
-        // 401 requires a login (RFC 9110, 15.5.2); the reason for 403 is only in its message.
-        const [reason, tail] =
-          status === 401
-            ? [`without a login (${status})`, '']
-            : [`(${status}); a login may be required`, quote];
-        throw new AppError('unauthorized', `The catalogue refused to ${purpose} ${reason}.`, {
-          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${tail}`,
-        });
-      }
-      if (sent !== null) await tokens.refused(sent);
+    token: async () => (isNeeded && tokens !== null ? await tokens.get() : null),
+    /** Returns false if another token cannot help. */
+    refused: async (token: string | null, { facts }: AppError): Promise<boolean> => {
+      if (tokens === null || (token !== null && facts.isFinal === true)) return false;
+      if (token !== null) await tokens.refused(token);
       isNeeded = true;
+      return true;
     },
   };
 }

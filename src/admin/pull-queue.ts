@@ -3,7 +3,7 @@
  * by an acknowledgement. The catalogue keeps one position for each queue, which all readers share.
  */
 
-import { dayUs, hourUs } from '../core/terms/dates.ts';
+import { dayUs } from '../core/terms/dates.ts';
 
 /** Maximum number of entries that one request reads. */
 export const readEntriesMax = 20;
@@ -68,12 +68,8 @@ export interface QueueState {
   emptiedAtUs: number | null;
   /** Time of the last successful request; null before the first one. */
   readAtUs: number | null;
-  /** New entries per hour, by their NotificationDates, over the last 24 hours; null while unknown. */
-  entriesPerHour: number | null;
   /** Entries stored and acknowledged since the start. */
   entries: number;
-  /** Requests since the start. */
-  requests: number;
   /** Reason of the last failure; null while requests succeed. */
   failure: string | null;
   /** Start of the failures; null while requests succeed. */
@@ -85,35 +81,22 @@ export interface QueueState {
   otherReader: { atUs: number; entries: number } | null;
 }
 
-/** Estimate of a queue at a time, assuming that entries have arrived at the usual rate since the last answer. */
-export interface QueueOutlook {
-  /** Number of unread entries; null while unknown. */
-  length: number | null;
-  /** Age of the oldest unread entry; 0 when there is none, null while unknown. */
-  oldestAgeUs: number | null;
-  /** Time until entries are dropped or lose their records, if no entry is read; null while unknown. */
-  leftUs: number | null;
-}
-
+/** Without a newer answer, an empty queue counts as empty for some minutes. */
 const emptyForUs = 300_000_000;
 
-/** Estimates the state of a queue at `nowUs`. */
-export function queueOutlook(
-  state: Omit<QueueState, 'subscription' | 'subscriptionId'>,
+/** Returns the age of the oldest unread entry at `nowUs`: 0 when there is none, null while unknown. */
+export function oldestEntryAgeUs(
+  {
+    oldestAtUs,
+    emptiedAtUs,
+    readAtUs,
+    length,
+  }: Omit<QueueState, 'subscription' | 'subscriptionId'>,
   nowUs: number,
-): QueueOutlook {
-  const { oldestAtUs, emptiedAtUs, readAtUs, entriesPerHour, lengthMax } = state;
-  const sinceUs = Math.max(0, nowUs - (readAtUs ?? nowUs));
-  const perUs = (entriesPerHour ?? 0) / hourUs;
-  const length = state.length === null ? null : Math.round(state.length + sinceUs * perUs);
+): number | null {
+  const isEmpty = oldestAtUs === null && length === 0;
+  if (isEmpty && nowUs - (readAtUs ?? nowUs) < emptyForUs) return 0;
   // Entries that arrived after the queue was empty are younger than that.
-  const fromUs = oldestAtUs ?? (state.length === 0 ? emptiedAtUs : null);
-  // Without a known rate, an empty queue counts as empty only for some minutes.
-  const isEmpty = oldestAtUs === null && length === 0 && (perUs > 0 || sinceUs < emptyForUs);
-  const oldestAgeUs = isEmpty ? 0 : fromUs === null ? null : Math.max(0, nowUs - fromUs);
-  const untilFullUs =
-    length === null || perUs === 0 ? null : Math.max(0, lengthMax - length) / perUs;
-  const untilOldUs = oldestAgeUs === null ? null : Math.max(0, recordAgeMaxUs - oldestAgeUs);
-  const known = [untilFullUs, untilOldUs].filter((us) => us !== null);
-  return { length, oldestAgeUs, leftUs: known.length === 0 ? null : Math.min(...known) };
+  const fromUs = isEmpty ? emptiedAtUs : oldestAtUs;
+  return fromUs === null ? null : Math.max(0, nowUs - fromUs);
 }

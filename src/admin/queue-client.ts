@@ -1,12 +1,45 @@
 /** Client of the queues of pull subscriptions (facts, catalogue 1.3, row "Pull"). */
 import { z } from 'zod';
-import { itemsIn, membersIn, type Span, smallValue, wholeOf } from '../core/http/json-parts.ts';
-import type { OutboundClient } from '../core/http/outbound-client.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import { createOutboundClient, type OutboundClient } from '../core/http/outbound-client.ts';
 import { AppError } from '../core/terms/app-error.ts';
-import { readDateUs } from '../core/terms/dates.ts';
-import type { AccessTokens } from './account.ts';
-import { createAuthorizedCall, named, subscriptionUrl } from './authorized-call.ts';
-import type { Acknowledgement, PullQueue, QueueEntry } from './pull-queue.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
+import type { AccessTokens, Account } from './account.ts';
+import { createPacedRequests } from './listing-requests.ts';
+import { createReadPage, type EntryPart } from './page-readers.ts';
+import type { PullQueue, QueueEntry } from './pull-queue.ts';
+import { createAccessTokens } from './session.ts';
+import type { AccountConfig } from './settings.ts';
+import { catalogue, createAuthorizedCall, named, subscriptionUrl } from './subscription-client.ts';
+
+/** Shorter than the time in which a receiver stops. Requests are sent once: the reader retries. */
+const attemptTimeoutMs = 15_000;
+
+/** Settings of the queues. */
+export type PullConfig = Pick<
+  AccountConfig,
+  'dataDir' | 'catalogueUrl' | 'pullRequestsPerMinute'
+> & { account: Account };
+
+/** Composes the client. The queues share one request budget. A shutdown does not abort acknowledgements. */
+export function openPullQueue(
+  { account, dataDir, catalogueUrl, pullRequestsPerMinute: requestsPerMinute }: PullConfig,
+  { nowUs, random, fetch }: Pick<Io, 'nowUs' | 'random' | 'fetch'>,
+): PullQueue {
+  const acquireLock = createAcquireLock(dataDir);
+  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
+  const client = createOutboundClient({
+    ...{ ...catalogue, fetch, random, retries: 0 },
+    timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
+  });
+  const time = { nowMs: () => nowUs() / 1_000, pause };
+  const requests = createPacedRequests({ client, requestsPerMinute, time });
+  const unlimited = new AbortController().signal;
+  return createPullQueue({
+    ...{ catalogueUrl, tokens },
+    send: (request) => requests.send(request, request.signal ?? unlimited),
+  });
+}
 
 /** Twenty records with long footprints have well below 1 MB (facts, catalogue 1.1). */
 const pageBytesMax = 8 * 2 ** 20;
@@ -14,20 +47,13 @@ const pageBytesMax = 8 * 2 ** 20;
 /** Maximum size of a page of one entry: without its AckId, which comes last, no later entry could be read. */
 const singleEntryBytesMax = 64 * 2 ** 20;
 
-/** Far above `readEntriesMax`: entries of a service that ignores `$top` are accepted. */
-const itemsMax = 10_000;
-
-/** `send` sends each request once. `readPage` calls `readEntries`. */
+/** `send` sends each request once. */
 export function createPullQueue(options: {
   catalogueUrl: string;
   tokens: AccessTokens;
   send: OutboundClient;
-  readPage: (
-    name: 'readEntries',
-    page: Uint8Array,
-    options: undefined,
-  ) => Promise<{ result: EntryPart[] | null; bytes: Uint8Array }>;
 }): PullQueue {
+  const readPage = createReadPage();
   const call = createAuthorizedCall(options.send, options.tokens);
   const urlOf = (id: string) => subscriptionUrl(options.catalogueUrl, id);
   return {
@@ -37,12 +63,13 @@ export function createPullQueue(options: {
       const answerBytesMax = entriesMax === 1 ? singleEntryBytesMax : pageBytesMax;
       const own = signal === undefined ? {} : { signal };
       const answer = await call({ method: 'GET', url, purpose, id, answerBytesMax, ...own });
-      const { result: parts, bytes } = await options.readPage(
-        'readEntries',
-        answer.bytes,
-        undefined,
-      );
-      if (parts === null) throw notEntries(purpose);
+      const { result: parts, bytes } = await readPage('readEntries', answer.bytes, undefined);
+      if (parts === null) {
+        const message = `Could not ${purpose}: the response is not a page of entries.`;
+        throw new AppError('unavailable', message, {
+          advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
+        });
+      }
       return {
         entries: parts.map((part) => entryOf(bytes, part)),
         headers: [...answer.headers].flat(),
@@ -53,16 +80,9 @@ export function createPullQueue(options: {
       // Base64 may contain `=`, `+` and `/`.
       const url = `${urlOf(id)}/Ack?$ackid=${encodeURIComponent(ackId.toWellFormed())}`;
       const { json } = await call({ method: 'POST', url, purpose, id });
-      return acknowledgementOf(json);
+      return acknowledgementSchema.parse(json);
     },
   };
-}
-
-function notEntries(purpose: string): AppError {
-  const message = `Could not ${purpose}: the response is not a page of entries.`;
-  return new AppError('unavailable', message, {
-    advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
-  });
 }
 
 /** Cuts an entry that the log cannot store, so that the quarantine gets no more than usual pages have. */
@@ -73,42 +93,12 @@ function entryOf(page: Uint8Array, { start, end, ackId, notificationUs }: EntryP
 
 const count = z.int().min(0).nullable().catch(null);
 
+/** A number that the answer does not contain is null. */
 const acknowledgementSchema = z
   .object({ AckMessagesNum: count, CurrentQueueLength: count, MaxQueueLength: count })
-  .catch({ AckMessagesNum: null, CurrentQueueLength: null, MaxQueueLength: null });
-
-function acknowledgementOf(json: unknown): Acknowledgement {
-  const { AckMessagesNum, CurrentQueueLength, MaxQueueLength } = acknowledgementSchema.parse(json);
-  return { acknowledged: AckMessagesNum, length: CurrentQueueLength, lengthMax: MaxQueueLength };
-}
-
-/** As in the parser of notifications, an AckId is opaque and not trimmed. */
-const ackIdSchema = z
-  .union([z.string().min(1), z.int().transform(String)])
-  .nullable()
-  .catch(null);
-
-const entryNames = ['AckId', 'SubscriptionEvent', 'ProductId'];
-
-/** An entry within its page. */
-type EntryPart = Span & Omit<QueueEntry, 'bytes'>;
-
-/**
- * Returns the entries of a page; null for an answer that is neither an array of entries nor one entry. What an entry
- * contains is checked when it is stored.
- */
-export function readEntries(page: Uint8Array, _options: undefined): EntryPart[] | null {
-  const whole = wholeOf(page);
-  const items = itemsIn(page, whole, itemsMax);
-  if (items !== null) return items.map((item) => entryPartOf(page, item));
-  // One entry may come without an array; another object is not an entry.
-  const isEntry = (membersIn(page, whole, entryNames)?.size ?? 0) > 0;
-  return isEntry ? [entryPartOf(page, whole)] : null;
-}
-
-function entryPartOf(page: Uint8Array, item: Span): EntryPart {
-  const members = membersIn(page, item, ['AckId', 'NotificationDate']);
-  const value = (name: string) => smallValue(page, members?.get(name));
-  const notificationUs = readDateUs(value('NotificationDate'));
-  return { ...item, ackId: ackIdSchema.parse(value('AckId')), notificationUs };
-}
+  .catch({ AckMessagesNum: null, CurrentQueueLength: null, MaxQueueLength: null })
+  .transform((answer) => ({
+    acknowledged: answer.AckMessagesNum,
+    length: answer.CurrentQueueLength,
+    lengthMax: answer.MaxQueueLength,
+  }));

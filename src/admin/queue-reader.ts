@@ -3,11 +3,11 @@
  * crash at any point repeats at most one page, whose entries are known by their AckIds.
  */
 
-import { type AcquireLock, errorFields, jittered, type Release } from '../core/host/job.ts';
+import type { AcquireLock, Release } from '../core/host/job.ts';
+import { errorFields, jittered } from '../core/host/job.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
-import { hourUs } from '../core/terms/dates.ts';
 import type { Intake, Logger, Receipt } from '../core/terms/ports.ts';
-import { createPageSize } from './page-size.ts';
+import { createPageSize } from './listing-requests.ts';
 import {
   type Acknowledgement,
   type PullQueue,
@@ -17,13 +17,11 @@ import {
   queueLengthMaxDefault,
   readEntriesMax,
 } from './pull-queue.ts';
-import { retried, retryDelayMs } from './queue-retries.ts';
 
 export interface PullIntakeDeps {
   queue: PullQueue;
   intake: Pick<Intake, 'accept'>;
-  /** Waits until this reader may read a page; see `createTurns`. */
-  takeTurn: (signal: AbortSignal) => Promise<Release>;
+  acquireLock: AcquireLock;
   /** Called after entries were stored, before they are acknowledged. */
   onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
   nowUs: () => number;
@@ -43,56 +41,33 @@ export interface QueueReader {
   /** Reads, stores and acknowledges until the signal is aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
   /**
-   * Reads the queue to its end, and resolves with the time before the last request. Waits and retries a few times
-   * after failures; then rejects as `PullQueue` and `Intake.accept` do, and with the signal's reason.
+   * Reads the queue to its end. Waits and retries a few times after failures; then rejects as `PullQueue` and
+   * `Intake.accept` do, and with the signal's reason.
    */
-  drain(signal: AbortSignal, onPage?: (state: QueueState) => void): Promise<number>;
+  drain(signal: AbortSignal, onPage?: (state: QueueState) => void): Promise<void>;
   state(): QueueState;
 }
 
 /** Interval of reads of an empty queue. It grows while the queue stays empty. */
 const idleMs = { min: 2_000, max: 60_000, factor: 1.5 };
 
+/** Delay after a failure, doubled by each further one. A longer `Retry-After` wins, up to its own maximum. */
+const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };
+
+/** Delay after a refused login: an identity provider may lock accounts with many wrong passwords. */
+const refusedLoginMs = 600_000;
+
 /** Consecutive failures after which a drain gives up. */
 const drainFailuresMax = 8;
+
+/** Failures that a drain retries. `conflict`: another program reads a slow queue. */
+const passingCodes = ['unavailable', 'too_many', 'conflict'] as const;
 
 /** Time for another program to store and acknowledge its page. */
 const lockWaitMs = 60_000;
 
-/** Values of `$top`: smaller after repeated failures, as one entry may be too large or too slow. */
+/** Values of `$top`: smaller after failures, as one entry may be too large or too slow. */
 const pageSizes = [readEntriesMax, 5, 1];
-
-/**
- * Returns the function that waits for the turn to read a page, so that one program at a time reads queues. Within a
- * process, turns have the order of the calls. Programs alternate: each waits for `pull-next` before `pull`.
- */
-export function createTurns(acquireLock: AcquireLock): (signal: AbortSignal) => Promise<Release> {
-  let last = Promise.resolve();
-  const acquire = async (signal: AbortSignal) => {
-    const leave = await acquireLock('pull-next', { waitMs: lockWaitMs, signal });
-    try {
-      return await acquireLock('pull', { waitMs: lockWaitMs, signal });
-    } finally {
-      leave();
-    }
-  };
-  return async (signal) => {
-    const before = last;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    last = promise;
-    await before;
-    try {
-      const release = await acquire(signal);
-      return () => {
-        release();
-        resolve();
-      };
-    } catch (error) {
-      resolve();
-      throw error;
-    }
-  };
-}
 
 /** Creates the reader of one queue. Sends no request before it runs. `before`: the state at the end of the last process. */
 export function createQueueReader(
@@ -109,12 +84,12 @@ export function createQueueReader(
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const { isEnd, isBlocked, entries } = await step(signal);
-        if (isBlocked) throw blockedError(subscription.name);
+        const result = await step(signal);
+        if (result === 'blocked') throw blockedError(subscription.name);
         if (failures > 0) log.info(fields, 'the queue is read again');
         failures = 0;
-        waitMs = entries > 0 ? idleMs.min : Math.min(idleMs.max, waitMs * idleMs.factor);
-        if (isEnd) await pause(Math.min(idleMs.max, jittered(waitMs, random)), signal);
+        waitMs = result === 'empty' ? Math.min(idleMs.max, waitMs * idleMs.factor) : idleMs.min;
+        if (result !== 'more') await pause(Math.min(idleMs.max, jittered(waitMs, random)), signal);
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
@@ -130,91 +105,63 @@ export function createQueueReader(
   };
 
   const drain: QueueReader['drain'] = async (signal, onPage = () => undefined) => {
-    for (;;) {
-      let beganAtUs = deps.nowUs();
-      const { isEmpty, isBlocked } = await retried(
-        () => {
-          signal.throwIfAborted();
-          beganAtUs = deps.nowUs();
-          return step(signal);
-        },
-        { failuresMax: drainFailuresMax, signal, pause, random },
-      );
-      onPage(state.current());
-      // Nobody can read beyond a block.
-      if (isEmpty || isBlocked) return beganAtUs;
+    for (let failures = 0; ; ) {
+      signal.throwIfAborted();
+      try {
+        const result = await step(signal);
+        failures = 0;
+        onPage(state.current());
+        // Nobody can read beyond a block.
+        if (result === 'empty' || result === 'blocked') return;
+      } catch (error) {
+        failures += 1;
+        const isPassing = passingCodes.some((code) => isAppError(error, code));
+        if (!isPassing || failures >= drainFailuresMax) throw error;
+        await pause(retryDelayMs(failures, error, random), signal);
+      }
     }
   };
   return { run, drain, state: state.current };
 }
 
-interface StepResult {
-  /** Number of entries of the page. */
-  entries: number;
-  /** True if the page was empty. */
-  isEmpty: boolean;
-  /** True if the queue has no further entries, as far as the answers show. */
-  isEnd: boolean;
-  /** True if no entry of a whole page has an AckId, so that no later entry can be read. */
-  isBlocked: boolean;
+/** Delay in milliseconds after this number of failures in sequence. */
+function retryDelayMs(failures: number, error: unknown, random: () => number): number {
+  const asked = error instanceof AppError ? error.facts.retryAfterMs : null;
+  const ownMs = Math.min(retryMs.max, retryMs.min * 2 ** (failures - 1)) * (0.5 + random() / 2);
+  // Jitter, because other clients retry at the same time.
+  if (typeof asked === 'number')
+    return Math.max(ownMs, Math.min(asked, retryMs.requestedMax) + retryMs.min * random());
+  return isAppError(error, 'unauthorized') ? refusedLoginMs : ownMs;
 }
 
-const nothingRead: StepResult = { entries: 0, isEmpty: true, isEnd: true, isBlocked: false };
+/**
+ * Result of a step. `more`: the queue may have further entries. `last`: it has none for the moment. `empty`: there was
+ * nothing to read. `blocked`: no entry of a whole page has an AckId, so that no later entry can be read.
+ */
+type StepResult = 'more' | 'last' | 'empty' | 'blocked';
 
 type State = ReturnType<typeof createState>;
 
-/** `entriesMax`: requested number of entries. */
-type ReadPage = QueuePage & { entriesMax: number };
-
-/** Creates the requests for the pages of one queue. */
-function createRequests({ name, id }: PulledSubscription, queue: PullQueue, state: State) {
+/** Creates the function that reads, stores and acknowledges one page, in its turn. */
+function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, state: State) {
+  const { queue, intake, acquireLock, nowUs } = deps;
   const size = createPageSize(pageSizes);
+  /** Last entries without an AckId: they stay in the queue until a later entry has one, and are stored once. */
+  let stuck = Buffer.of();
   /** Last entry whose acknowledgement was answered, and the number of times since then. */
   let last = { ackId: '', repeats: 0 };
 
-  const read = async (signal: AbortSignal): Promise<ReadPage> => {
-    const entriesMax = size.current();
+  const read = async (signal: AbortSignal): Promise<QueuePage> => {
     try {
-      const page = await queue.read({ id, entriesMax, signal });
+      const page = await queue.read({ id, entriesMax: size.current(), signal });
       size.succeeded();
-      return { ...page, entriesMax };
+      return page;
     } catch (error) {
-      if (!isAppError(error, 'unavailable')) throw error;
-      if (error.facts.isTooLarge === true && size.shrink()) return await read(signal);
-      size.failed();
+      const isSmaller = isAppError(error, 'unavailable') && size.shrink();
+      if (isSmaller && error.facts.isTooLarge === true) return read(signal);
       throw error;
-    } finally {
-      state.requested();
     }
   };
-
-  const acknowledge = async (ackId: string): Promise<Acknowledgement> => {
-    const isRepeat = last.ackId === ackId;
-    let answer: Acknowledgement;
-    try {
-      answer = await queue.acknowledge({ id, ackId });
-    } catch (error) {
-      // The entry was acknowledged before, by a request whose answer was lost, or by another reader.
-      if (!isAppError(error, 'not_found')) throw error;
-      answer = { acknowledged: isRepeat ? null : 0, length: null, lengthMax: null };
-    } finally {
-      state.requested();
-    }
-    last = { ackId, repeats: isRepeat ? last.repeats + 1 : 0 };
-    // Once, the service may have shown an earlier state of the queue.
-    if (last.repeats > 1) throw withoutEffect(name);
-    return answer;
-  };
-  return { read, acknowledge };
-}
-
-/** Creates the function that reads, stores and acknowledges one page, in its turn. */
-function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, state: State) {
-  const { name } = subscription;
-  const { queue, intake, takeTurn, nowUs } = deps;
-  const { read, acknowledge } = createRequests(subscription, queue, state);
-  const isRepeated = createRepeatedPages();
-  const warnOfRemovals = createRemovalWarning(name, deps);
 
   const store = async (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
     const receivedAtUs = nowUs();
@@ -226,58 +173,54 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
     return receipts;
   };
 
-  /** Entries without an AckId are stored once: they stay in the queue until a later entry has one. */
-  const storeOnly = async ({ entries, headers, entriesMax }: ReadPage) => {
-    if (!isRepeated(entries)) await store(entries, headers);
-    const isFull = entries.length >= entriesMax;
-    if (!isFull) state.emptied();
-    const isBlocked = entries.length >= readEntriesMax;
-    return { ...nothingRead, isEmpty: !isFull, isBlocked };
+  const acknowledge = async (ackId: string): Promise<Acknowledgement> => {
+    const answer = await queue.acknowledge({ id, ackId }).catch((error: unknown) => {
+      // The entry was acknowledged before, by a request whose answer was lost, or by another reader.
+      if (!isAppError(error, 'not_found')) throw error;
+      return { acknowledged: 0, length: null, lengthMax: null };
+    });
+    last = { ackId, repeats: last.ackId === ackId ? last.repeats + 1 : 0 };
+    // Once, the service may have shown an earlier state of the queue.
+    if (last.repeats > 1) throw withoutEffect(name);
+    return answer;
   };
 
   return async (signal: AbortSignal): Promise<StepResult> => {
-    const release = await takeTurn(signal);
+    const release = await takeTurn(acquireLock, signal);
     try {
-      const found = await read(signal);
-      const { entries, headers } = found;
-      if (entries.length === 0) {
+      const { entries, headers } = await read(signal);
+      const end = entries.findLastIndex(({ ackId }) => ackId !== null) + 1;
+      const page = entries.slice(0, end);
+      const ackId = page.at(-1)?.ackId ?? null;
+      if (ackId === null) {
+        const bytes = Buffer.concat(entries.map((entry) => entry.bytes));
+        if (!bytes.equals(stuck)) await store(entries, headers);
+        stuck = bytes;
+        if (entries.length >= readEntriesMax) return 'blocked';
+        // A smaller page after failures may hide later entries.
+        if (entries.length >= size.current()) return 'last';
         state.emptied();
-        return nothingRead;
+        return 'empty';
       }
-      const last = entries.findLastIndex(({ ackId }) => ackId !== null);
-      const ackId = entries[last]?.ackId ?? null;
-      if (ackId === null) return await storeOnly(found);
-      const page = entries.slice(0, last + 1);
       const receipts = await store(page, headers);
       const answer = await acknowledge(ackId);
       const stored = receipts.filter(({ outcome }) => outcome === 'stored').length;
-      const removed = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
-      if (removed !== null) warnOfRemovals(removed);
-      const isEnd = answer.length === 0;
-      return { entries: page.length, isEmpty: false, isEnd, isBlocked: false };
+      state.acknowledged({ page, stored, rest: entries[end], answer });
+      return answer.length === 0 ? 'last' : 'more';
     } finally {
       release();
     }
   };
 }
 
-/** Entries that left the queue without this reader; `isUnread` for those that it never read. */
-interface Removal {
-  entries: number;
-  isUnread: boolean;
-}
-
-/** Returns the function that logs it at most once per hour. */
-function createRemovalWarning(subscription: string, { log, nowUs }: PullIntakeDeps) {
-  let lastAtUs = Number.NEGATIVE_INFINITY;
-  return ({ entries, isUnread }: Removal) => {
-    const isRecent = nowUs() - lastAtUs < hourUs;
-    if (!isRecent) lastAtUs = nowUs();
-    const text = isUnread
-      ? 'an acknowledgement removed entries of this queue that were not read'
-      : 'another program acknowledges entries of this queue';
-    log[isRecent ? 'debug' : 'warn']({ subscription, entries }, text);
-  };
+/** Waits for the turn to read a page: one reader at a time. They alternate, as each waits for `pull-next` before `pull`. */
+async function takeTurn(acquireLock: AcquireLock, signal: AbortSignal): Promise<Release> {
+  const leave = await acquireLock('pull-next', { waitMs: lockWaitMs, signal });
+  try {
+    return await acquireLock('pull', { waitMs: lockWaitMs, signal });
+  } finally {
+    leave();
+  }
 }
 
 function blockedError(name: string): AppError {
@@ -298,63 +241,34 @@ function withoutEffect(name: string): AppError {
   );
 }
 
-/** Returns a function that is true for the same entries as in the last call. */
-function createRepeatedPages() {
-  let last: readonly QueueEntry[] = [];
-  return (entries: readonly QueueEntry[]): boolean => {
-    const isSame =
-      entries.length === last.length &&
-      entries.every(({ bytes }, i) => Buffer.compare(bytes, last[i]?.bytes ?? Buffer.of()) === 0);
-    last = entries;
-    return isSame;
-  };
-}
-
 /** Creates the state of a queue, for monitoring. */
 function createState({ name, id }: PulledSubscription, nowUs: () => number, before?: QueueState) {
-  const rate = createRate();
   let state: QueueState = {
     ...{ subscription: name, subscriptionId: id, length: null, lengthMax: queueLengthMaxDefault },
-    ...{ oldestAtUs: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null },
+    ...{ oldestAtUs: null, emptiedAtUs: null, readAtUs: null },
     ...(before?.subscriptionId === id ? before : {}),
-    ...{ entries: 0, requests: 0, failure: null, failingSinceUs: null, otherReader: null },
+    ...{ entries: 0, failure: null, failingSinceUs: null, otherReader: null },
   };
-  const usualPerHour = state.entriesPerHour;
   const succeeded = (changes: Partial<QueueState>) => {
     state = { ...state, failure: null, failingSinceUs: null, readAtUs: nowUs(), ...changes };
   };
   return {
-    current: (): QueueState => ({ ...state, entriesPerHour: rate.perHour() ?? usualPerHour }),
-    requested: () => {
-      state.requests += 1;
-    },
+    current: (): QueueState => state,
     failed: (error: unknown) => {
       const failingSinceUs = state.failingSinceUs ?? nowUs();
       state = { ...state, failure: errorText(error), failingSinceUs };
     },
     emptied: () => succeeded({ length: 0, oldestAtUs: null, emptiedAtUs: nowUs() }),
-    /**
-     * Records a page that was stored and acknowledged. Returns the entries that left the queue without this reader:
-     * somebody else acknowledged entries of the page meanwhile, or the acknowledgement removed more than the page. A
-     * page that was known before is no sign of the first: the service may have shown it twice.
-     */
+    /** Records a page that was stored and acknowledged; `rest` is the next entry, if it was read too. */
     acknowledged: (done: {
       page: readonly QueueEntry[];
       stored: number;
-      /** The next entry, if it was read too. */
       rest: QueueEntry | undefined;
       answer: Acknowledgement;
-    }): Removal | null => {
-      const { page, stored, rest, answer } = done;
-      if (stored > 0) rate.add(page);
+    }) => {
+      const { page, rest, answer } = done;
       const lengthMax = answer.lengthMax ?? state.lengthMax;
-      const missing = page.length - (answer.acknowledged ?? page.length);
-      // The catalogue drops the oldest entries of a full queue, also those of this page.
-      const lengthBefore = (answer.length ?? 0) + page.length;
-      const isOverflow = lengthBefore >= lengthMax - page.length;
-      const others = stored === 0 || isOverflow ? 0 : Math.max(0, Math.min(missing, stored));
-      const entries = Math.max(others, -missing);
-      const removal = entries > 0 ? { entries, isUnread: missing < 0 } : null;
+      const entries = removedByOthers({ ...done, lengthMax });
       const isEnd = answer.length === 0;
       succeeded({
         lengthMax,
@@ -363,36 +277,26 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
         oldestAtUs: isEnd ? null : ((rest ?? page.at(-1))?.notificationUs ?? null),
         ...(isEnd ? { emptiedAtUs: nowUs() } : {}),
         entries: state.entries + page.length,
-        ...(removal ? { otherReader: { atUs: nowUs(), entries } } : {}),
+        ...(entries > 0 ? { otherReader: { atUs: nowUs(), entries } } : {}),
       });
-      return removal;
     },
   };
 }
 
-/** Number of hours of the observed rate. */
-const rateHours = 24;
-
-/** Counts new entries by the hour of their NotificationDate: a queue that was not read for a day is read in minutes. */
-function createRate() {
-  const counts = new Map<number, number>();
-  const newest = () => Math.max(...counts.keys());
-  return {
-    add: (page: readonly QueueEntry[]) => {
-      for (const { notificationUs } of page) {
-        if (notificationUs === null) continue;
-        const hour = Math.floor(notificationUs / hourUs);
-        counts.set(hour, (counts.get(hour) ?? 0) + 1);
-      }
-      for (const hour of counts.keys()) if (hour < newest() - rateHours) counts.delete(hour);
-    },
-    /** Returns the mean of the whole hours; null before the first one. */
-    perHour: (): number | null => {
-      const last = newest();
-      const hours = Math.min(rateHours, last - Math.min(...counts.keys()));
-      if (counts.size < 2) return null;
-      const whole = [...counts].filter(([hour]) => hour < last && hour >= last - hours);
-      return whole.reduce((sum, [, entries]) => sum + entries, 0) / hours;
-    },
-  };
+/**
+ * Returns the number of entries that left the queue without this reader: the acknowledgement removed more than the page,
+ * or somebody else acknowledged entries of the page meanwhile.
+ */
+function removedByOthers(done: {
+  page: readonly QueueEntry[];
+  stored: number;
+  answer: Acknowledgement;
+  lengthMax: number;
+}): number {
+  const { page, stored, answer, lengthMax } = done;
+  const missing = page.length - (answer.acknowledged ?? page.length);
+  if (missing <= 0) return -missing;
+  // The catalogue drops the oldest entries of a full queue. It may also show a page twice: then nothing is new.
+  const isFull = (answer.length ?? 0) + 2 * page.length >= lengthMax;
+  return isFull ? 0 : Math.min(missing, stored);
 }

@@ -5,8 +5,9 @@
 import {
   type CatalogueListingOptions,
   createCatalogueListing,
-} from '../../src/admin/catalogue-listing.ts';
-import type { ListingPage, ListingQuery } from '../../src/admin/listing.ts';
+  type ListingPage,
+  type ListingQuery,
+} from '../../src/admin/listing.ts';
 import { createReadPage } from '../../src/admin/page-readers.ts';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';

@@ -90,7 +90,6 @@ it('stored states of queues keep every field over a restart, and are replaced al
   const known = queueState({ failure: 'Größe, € and "quotes"', failingSinceUs: atUs, ...other });
   const unread = queueState({
     ...{ subscription: 'andes', length: null, emptiedAtUs: null, readAtUs: null },
-    entriesPerHour: null,
   });
   const { store, reopen } = await openLocalStore();
   await store.administration.saveQueues([unread, known]);

@@ -2,9 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { catalogue } from '../../src/admin/authorized-call.ts';
-import { createReadPage } from '../../src/admin/page-readers.ts';
 import { createPullQueue } from '../../src/admin/queue-client.ts';
+import { catalogue } from '../../src/admin/subscription-client.ts';
 import { createOutboundClient } from '../../src/core/http/outbound-client.ts';
 import { errorText } from '../../src/core/terms/app-error.ts';
 import { type Answer, startServer } from '../core/http/answering-server.ts';
@@ -18,7 +17,7 @@ async function startQueue(answers: Answer[], attemptTimeoutMs = 5_000) {
     ...{ ...catalogue, fetch, random: () => 0, retries: 0 },
     timing: { attemptTimeoutMs },
   });
-  const queue = createPullQueue({ catalogueUrl: url, tokens, send, readPage: createReadPage() });
+  const queue = createPullQueue({ catalogueUrl: url, tokens, send });
   const read = (entriesMax = 20) => queue.read({ id, entriesMax });
   const acknowledge = (ackId = 'an-ack-id') => queue.acknowledge({ id, ackId });
   return { read, acknowledge, requests, refused };

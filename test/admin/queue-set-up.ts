@@ -1,12 +1,8 @@
 /** A queue of the sandbox, read over HTTP into a real store. */
 import { onTestFinished } from 'vitest';
-import { openPullQueue } from '../../src/admin/open-queue.ts';
 import type { PullQueue } from '../../src/admin/pull-queue.ts';
-import {
-  createQueueReader,
-  createTurns,
-  type PullIntakeDeps,
-} from '../../src/admin/queue-reader.ts';
+import { openPullQueue } from '../../src/admin/queue-client.ts';
+import { createQueueReader, type PullIntakeDeps } from '../../src/admin/queue-reader.ts';
 import type { Logger } from '../../src/core/terms/ports.ts';
 import type { AddedSubscription } from '../../src/sandbox/account.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -28,10 +24,8 @@ export async function openPullSetUp(
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
   const { store, dataDir } = await openSqliteStore({ nowUs });
   const waits: number[] = [];
-  const warnings: [message: string, fields: object][] = [];
-  const note = (fields: object, message: string) => void warnings.push([message, fields]);
   const nothing = () => undefined;
-  const log: Logger = { debug: nothing, info: nothing, warn: note, error: note };
+  const log: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const account = {
     kind: 'password' as const,
     ...{ tokenUrl: sandbox.tokenUrl, clientId: 'cdse-public', totp: undefined },
@@ -45,7 +39,7 @@ export async function openPullSetUp(
   const deps: PullIntakeDeps = {
     queue,
     intake: store,
-    takeTurn: createTurns(store.acquireLock),
+    acquireLock: store.acquireLock,
     onDelivered: nothing,
     nowUs,
     random: () => 0.5,
@@ -58,7 +52,7 @@ export async function openPullSetUp(
   const reader = (changes: Partial<PullIntakeDeps> = {}) =>
     createQueueReader({ name: 'alps', id }, { ...deps, ...changes });
   return {
-    ...{ account, sandbox, store, dataDir, queue, id, nowUs, deps, reader, waits, warnings },
+    ...{ account, sandbox, store, dataDir, queue, id, nowUs, deps, reader, waits },
     /** Reads the queue to its end. */
     drain: (changes: Partial<PullIntakeDeps> = {}) =>
       reader(changes).drain(new AbortController().signal),

@@ -1,7 +1,6 @@
 /** Composes the client of the catalogue's query results. */
 
-import { createCatalogueListing } from '../../admin/catalogue-listing.ts';
-import type { ProductListing } from '../../admin/listing.ts';
+import { createCatalogueListing, type ProductListing } from '../../admin/listing.ts';
 import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { createReadPage } from '../../admin/page-readers.ts';
 import { createAccessTokens } from '../../admin/session.ts';

@@ -178,13 +178,10 @@ export function createTroubleReporter({
   stderr,
 }: Pick<Io, 'stderr'>): (trouble: ListingRetry, clear: () => void) => void {
   const reported = new Set<string>();
-  return ({ cause, waitMs, remainingWaitMs }, clear) => {
+  return ({ cause, waitMs }, clear) => {
     if (reported.has(cause)) return;
     reported.add(cause);
     clear();
-    // The catalogue has set the delay if there is no sum of the remaining ones.
-    const ms = remainingWaitMs ?? waitMs;
-    const text = `${remainingWaitMs === null ? 'in' : 'for'} ${lengthText(ms * 1_000)}`;
-    stderr.write(`${cause}; retrying ${text} …\n`);
+    stderr.write(`${cause}; retrying in ${lengthText(waitMs * 1_000)} …\n`);
   };
 }

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Account } from '../../admin/account.ts';
 import { checkAccount, checkQueue, checkSubscriptions } from '../../admin/account-checks.ts';
-import { openPullQueue } from '../../admin/open-queue.ts';
+import { openPullQueue } from '../../admin/queue-client.ts';
 import { createAccessTokens } from '../../admin/session.ts';
 import type { AccountConfig } from '../../admin/settings.ts';
 import {

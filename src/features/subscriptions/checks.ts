@@ -1,6 +1,6 @@
 /** Checks of subscriptions: whether notifications arrive, whether events are missing, and how long it stays. */
 import { lifetimeOf } from '../../admin/lifetime.ts';
-import { queueOutlook } from '../../admin/pull-queue.ts';
+import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import { checkOf, type Problem, problem } from '../../core/terms/evaluation.ts';
 import { counted, countText, lengthText, momentText, percentText } from '../../core/terms/text.ts';
@@ -171,25 +171,23 @@ function reconcileStep(name: string, fromUs: number, toUs: number): string {
 
 /** Share of the maximum length, and age of the oldest entry, at which the alert is raised and becomes critical. */
 const queueLevels = {
-  warning: { share: 0.3, ageUs: dayUs, lossUs: 36 * hourUs },
-  critical: { share: 0.7, ageUs: 2.25 * dayUs, lossUs: 12 * hourUs },
+  warning: { share: 0.3, ageUs: dayUs },
+  critical: { share: 0.7, ageUs: 2.25 * dayUs },
 } as const;
 
 /** Shorter failures are retried without an alert. */
 const failingUs = hourUs;
 
-/** Checks the queue: unread entries, and failures. While it cannot be read, entries are lost after `lossUs`. */
+/** Checks the queue: unread entries, and failures. */
 const queueCheck = checkOf<SubscriptionState>('queue', (view, { nowUs }) => {
   const { name, type, pausedSeenAtUs, queue } = view;
   if (queue === null) return type === 'pull' ? 'unchecked' : null;
-  const { failure, failingSinceUs, lengthMax } = queue;
+  const { failure, failingSinceUs, length, lengthMax } = queue;
   // The catalogue may refuse to read the queue of a paused subscription, in which nothing arrives.
   if (pausedSeenAtUs !== null && failure !== null) return null;
-  const { length, oldestAgeUs, leftUs } = queueOutlook(queue, nowUs);
-  const isAt = ({ share, ageUs, lossUs }: (typeof queueLevels)[keyof typeof queueLevels]) =>
-    (length ?? 0) >= share * lengthMax ||
-    (oldestAgeUs ?? 0) >= ageUs ||
-    (failure !== null && leftUs !== null && leftUs < lossUs);
+  const oldestAgeUs = oldestEntryAgeUs(queue, nowUs) ?? 0;
+  const isAt = ({ share, ageUs }: (typeof queueLevels)['warning' | 'critical']) =>
+    (length ?? 0) >= share * lengthMax || oldestAgeUs >= ageUs;
   const isWarning = isAt(queueLevels.warning);
   if (!isWarning && failure === null) return null;
   const found = problem(
@@ -201,8 +199,8 @@ const queueCheck = checkOf<SubscriptionState>('queue', (view, { nowUs }) => {
     failure !== null && `Requests fail since ${momentText(failingSinceUs ?? nowUs)}: ${failure}`,
     length !== null &&
       `About ${countText(length)} of at most ${countText(lengthMax)} entries are unread.`,
-    Boolean(oldestAgeUs) &&
-      `The oldest is ${lengthText(oldestAgeUs ?? 0)} old. After three days, the catalogue removes its record.`,
+    oldestAgeUs > 0 &&
+      `The oldest is ${lengthText(oldestAgeUs)} old. After three days, the catalogue removes its record.`,
   );
   return isWarning
     ? found

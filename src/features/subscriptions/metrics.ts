@@ -1,5 +1,5 @@
 /** Metrics of subscriptions, and of the queues of pull subscriptions. */
-import { queueOutlook } from '../../admin/pull-queue.ts';
+import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import {
   flag,
   gaugesIn,
@@ -79,8 +79,8 @@ function ofQueues(value: (queue: Queue, atUs: number) => Value) {
 export const queueMetrics: readonly StatusMetric[] = [
   gaugesIn('entries')(
     'earshot_pull_queue_entries',
-    'Number of unread entries of a queue, estimated since the last answer of the catalogue.',
-    ofQueues((queue, atUs) => queueOutlook(queue, atUs).length),
+    'Number of unread entries of a queue in the last answer of the catalogue.',
+    ofQueues(({ length }) => length),
     { subscription: pullNames },
   ),
   gaugesIn('entries')(
@@ -92,7 +92,7 @@ export const queueMetrics: readonly StatusMetric[] = [
   seconds(
     'earshot_pull_oldest_entry_age_seconds',
     'Age of the oldest unread entry; 0 for an empty queue. After three days, an entry loses its record.',
-    ofQueues((queue, atUs) => toSeconds(queueOutlook(queue, atUs).oldestAgeUs)),
+    ofQueues((queue, atUs) => toSeconds(oldestEntryAgeUs(queue, atUs))),
     { subscription: pullNames },
   ),
   flag(
@@ -105,12 +105,6 @@ export const queueMetrics: readonly StatusMetric[] = [
     'earshot_pull_last_read_timestamp_seconds',
     'Time of the last successful request to a queue.',
     ofQueues(({ readAtUs }) => toSeconds(readAtUs)),
-    { subscription: pullNames },
-  ),
-  gaugesIn('requests')(
-    'earshot_pull_requests',
-    'Number of requests to a queue since the start.',
-    ofQueues(({ requests }) => requests),
     { subscription: pullNames },
   ),
 ];

@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Plan } from '../../admin/differences.ts';
 import { eventLists, listingUrl } from '../../admin/listing-pages.ts';
-import { readListing } from '../../admin/read-listing.ts';
+import { readListing } from '../../admin/page-readers.ts';
 import { eventFlagText, pullFlagText } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';

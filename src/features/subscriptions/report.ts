@@ -1,6 +1,6 @@
 /** Reports of subscriptions, as the receiver knows them. */
 import type { HistoryEntry } from '../../admin/account.ts';
-import { queueOutlook } from '../../admin/pull-queue.ts';
+import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
 import type { EvaluatedSubscription, OtherPath } from './state.ts';
@@ -71,14 +71,12 @@ function senderText({ senders }: Pick<OtherPath, 'senders'>): string | null {
 /** Facts of the queue of a pull subscription. */
 function queueFacts({ queue }: Shown, nowUs: number): [string, report.Value][] {
   if (queue === null) return [];
-  const { length, oldestAgeUs } = queueOutlook(queue, nowUs);
-  const { emptiedAtUs, entriesPerHour, failure, otherReader } = queue;
+  const { length, emptiedAtUs, failure, otherReader } = queue;
   return [
     ['unread entries', length ?? 'not known yet'],
     ['maximum of entries', queue.lengthMax],
-    ['age of the oldest entry', report.span(oldestAgeUs)],
+    ['age of the oldest entry', report.span(oldestEntryAgeUs(queue, nowUs))],
     ['last read to the end (UTC)', report.time(emptiedAtUs)],
-    ['entries per hour', entriesPerHour === null ? null : Math.round(entriesPerHour)],
     ['last failure', failure],
     ['another reader (UTC)', report.time(otherReader?.atUs)],
   ];

@@ -19,9 +19,7 @@ const queueSchema = z.object({
   oldestAtUs: timeUs.describe('NotificationDate of the oldest unread entry; null without one.'),
   emptiedAtUs: timeUs.describe('Time when the queue was last read to its end.'),
   readAtUs: timeUs.describe('Time of the last successful request.'),
-  entriesPerHour: z.number().nullable().describe('Mean of the last 24 hours; null while unknown.'),
   entries: count.describe('Number of entries that were stored and acknowledged since the start.'),
-  requests: count.describe('Number of requests since the start.'),
   failure: reason.describe('Error of the last request; null if the request succeeded.'),
   failingSinceUs: timeUs,
   otherReader: z

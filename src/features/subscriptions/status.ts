@@ -1,7 +1,7 @@
 /** Subscriptions and their coverage in the status, with their alerts. */
 
 import { z } from 'zod';
-import { queueOutlook } from '../../admin/pull-queue.ts';
+import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { gaugesIn, registeredNames, type Sample } from '../../core/status/gauge.ts';
 import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status.ts';
 import { weekUs } from '../../core/terms/dates.ts';
@@ -65,9 +65,10 @@ function createRead(sources: StatusSources): (nowUs: number) => Promise<Subscrip
 /** Formats for example: `queue of alps: 1,240 entries, the oldest 3.5 h old`. */
 function queueText({ name, queue }: SubscriptionState, nowUs: number): string | null {
   if (queue === null) return null;
-  const { length, oldestAgeUs } = queueOutlook(queue, nowUs);
+  const { length } = queue;
   if (length === null) return `queue of ${name}: not read yet`;
   if (length === 0) return `queue of ${name}: empty`;
+  const oldestAgeUs = oldestEntryAgeUs(queue, nowUs);
   const age = oldestAgeUs ? `, the oldest ${lengthText(oldestAgeUs)} old` : '';
   return `queue of ${name}: ${counted(length, 'entry', 'entries')}${age}`;
 }

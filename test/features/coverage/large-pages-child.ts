@@ -5,7 +5,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { threadCpuUsage } from 'node:process';
-import { createCatalogueListing } from '../../../src/admin/catalogue-listing.ts';
+import { createCatalogueListing } from '../../../src/admin/listing.ts';
 import { createReadPage } from '../../../src/admin/page-readers.ts';
 import { createPullQueue } from '../../../src/admin/queue-client.ts';
 import { createOutboundClient } from '../../../src/core/http/outbound-client.ts';
@@ -103,7 +103,7 @@ const client = createOutboundClient({
   retries: 0,
   ...own,
 });
-const queue = createPullQueue({ catalogueUrl, tokens, send: client, readPage });
+const queue = createPullQueue({ catalogueUrl, tokens, send: client });
 const signal = new AbortController().signal;
 
 async function list() {

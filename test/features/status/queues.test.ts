@@ -11,7 +11,7 @@ const hour = (at: number) => beginUs + at * hourUs;
 
 /** A queue that was read to its end at `beginUs`; nothing arrives. */
 const read = (fields: Partial<QueueState> = {}) =>
-  queueState({ emptiedAtUs: beginUs, readAtUs: beginUs, entriesPerHour: 0, ...fields });
+  queueState({ emptiedAtUs: beginUs, readAtUs: beginUs, ...fields });
 
 /** A failure since `beginUs`. */
 const failing = { failure: 'No answer.', failingSinceUs: beginUs };
@@ -43,19 +43,14 @@ describe('the alert of a queue', () => {
     expect(severityOf(read({ readAtUs, ...fields }), readAtUs)).toBe(expected);
   });
 
-  it('counts entries that arrived since the last answer, at the usual rate', () => {
-    const state = read({ length: 29_000, oldestAtUs: beginUs, entriesPerHour: 100 });
-    expect([severityOf(state, hour(9)), severityOf(state, hour(10))]).toEqual([null, 'warning']);
-  });
-
   it('is not raised by refused requests while the subscription is paused', () => {
-    const state = read({ ...failing, entriesPerHour: 100 });
+    const state = read(failing);
     expect(severityOf(state, hour(60), { pausedSeenAtUs: beginUs })).toBeNull();
     expect(severityOf(state, hour(2))).toBe('warning');
   });
 
   it('is raised when requests fail for an hour, whatever the queue contains', () => {
-    const unknown = { length: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null };
+    const unknown = { length: null, emptiedAtUs: null, readAtUs: null };
     const state = read({ ...unknown, ...failing });
     expect(check(state, beginUs + minuteUs)).toMatchObject({
       ...{ level: 'warning', raiseAfterUs: hourUs, sinceUs: beginUs },
@@ -64,19 +59,6 @@ describe('the alert of a queue', () => {
       nextStep: expect.stringContaining('earshot doctor'),
     });
   });
-
-  it.each([
-    [2_501, 'in less than 36 hours', 'warning'],
-    [7_500, 'in 12 hours', 'warning'],
-    [7_501, 'in less than 12 hours', 'critical'],
-  ])(
-    'with %i entries per hour, so that it is full %s, is %j only while requests fail',
-    (entriesPerHour, _title, expected) => {
-      const state = read({ length: 10_000, oldestAtUs: beginUs, entriesPerHour });
-      expect(severityOf(state, beginUs)).toBeNull();
-      expect(severityOf({ ...state, ...failing }, beginUs)).toBe(expected);
-    },
-  );
 });
 
 it.each([

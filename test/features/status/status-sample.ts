@@ -62,7 +62,7 @@ export function sampleStatus(moved = false): Status {
         queue: {
           ...{ length: 27 + step, lengthMax: 100_000 + step, oldestAtUs: agoUs(4 * hourUs) },
           ...{ emptiedAtUs: agoUs(dayUs), readAtUs: agoUs(3_000_000) },
-          ...{ entriesPerHour: 28 + step, entries: 29 + step, requests: 30 + step },
+          ...{ entries: 29 + step },
           failure: moved ? 'The catalogue is down.' : null,
           failingSinceUs: moved ? agoUs(60_000_000) : null,
           otherReader: moved ? { atUs: agoUs(hourUs), entries: 31 } : null,

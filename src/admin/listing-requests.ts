@@ -27,7 +27,7 @@ export type ListingTiming = typeof listingTiming;
 
 /** A failed attempt that will be retried. */
 export interface ListingRetry {
-  /** A sentence without its full stop, identical for identical causes. */
+  /** A sentence, identical for identical causes. */
   cause: string;
   /** Delay before the next attempt. */
   waitMs: number;
@@ -138,7 +138,7 @@ export function createPageRequests(options: PageRequestsOptions) {
         if (failures >= timing.attemptsMax) {
           throw error.with({ message: `${error.message} ${failures} attempts in a row failed.` });
         }
-        onRetry?.({ cause: error.message.replace(/\.$/, ''), waitMs });
+        onRetry?.({ cause: error.message, waitMs });
         await requests.wait(waitMs, signal);
       }
     }

@@ -182,6 +182,6 @@ export function createTroubleReporter({
     if (reported.has(cause)) return;
     reported.add(cause);
     clear();
-    stderr.write(`${cause}; retrying in ${lengthText(waitMs * 1_000)} …\n`);
+    stderr.write(`${cause} Retrying in ${lengthText(waitMs * 1_000)} …\n`);
   };
 }

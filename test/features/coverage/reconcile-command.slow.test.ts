@@ -216,7 +216,7 @@ describe('a problem of the catalogue', () => {
     };
     const { err } = await context.run(reconcile, { fetch: failing, isTTY: true, columns: 80 });
     expect(err).toMatch(
-      /1 request *\r +\rThe catalogue could not list [^\n]* \(500\); retrying in \d[^\n]* s …\n\rsea-ice/,
+      /1 request *\r +\rThe catalogue could not list [^\n]* \(500\)\. Retrying in \d[^\n]* s …\n\rsea-ice/,
     );
     expect(err).toContain('Recovered 115 missing events. Expected: 115 events. 4 requests');
   });

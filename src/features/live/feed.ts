@@ -1,7 +1,4 @@
-/**
- * The live feed: new notifications as server-sent events. One follower reads the log and the product index for all
- * viewers, and only while there are viewers.
- */
+/** The live feed: new notifications as server-sent events. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { type ApiClient, type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
@@ -12,92 +9,64 @@ import { sharedPlaces } from '../products/places/places.ts';
 import {
   type Cursor,
   cursorText,
-  type FrameLimits,
   frameSchema,
   type LiveFrame,
   type LiveQuery,
   type LiveSources,
   readFrame,
+  rowsMax,
   unlessUnavailable,
 } from './rows.ts';
 
-export interface LiveLimits extends FrameLimits {
+export interface LiveLimits {
   viewersMax: number;
-  /** Time between two frames of a viewer. */
+  /** Minimum time between two frames of a viewer. */
   frameMs: number;
-  /** Unread bytes after which a viewer is disconnected, in addition to the buffers of the connection. */
-  unreadBytesMax: number;
-  /** After more notifications than this, a resumed viewer loads its list again. */
-  gapMax: number;
-  /** Time without a frame after which a comment is sent, so that proxies keep the connection open. */
-  keepAliveMs: number;
+  /** Time after which a viewer that does not read is disconnected; it resumes after the last frame it has read. */
+  unreadMs: number;
 }
 
-/** A frame has about 60 kB of rows, and 60 kB of products. */
-const liveLimits: LiveLimits = {
-  viewersMax: 16,
-  frameMs: 250,
-  rowsMax: 100,
-  rowBytesMax: 128 * 1024,
-  productsMax: 400,
-  unreadBytesMax: 512 * 1024,
-  gapMax: 1_000,
-  keepAliveMs: 15_000,
-};
+const defaultLimits: LiveLimits = { viewersMax: 16, frameMs: 250, unreadMs: 30_000 };
 
-interface Viewer {
-  query: LiveQuery;
-  /** Null until the first frame. */
-  cursor: Cursor | null;
-  sentAtMs: number;
-  send(text: string): void;
-  end(): void;
-}
+/** After more notifications than this, a resumed viewer loads its list again. */
+const gapMax = 1_000;
+
+/** Time without a frame after which a comment is sent, so that proxies keep the connection open. */
+const keepAliveMs = 15_000;
 
 type FeedParts = LiveSources & { log: Logger };
 
-type FeedClient = Pick<ApiClient, 'disconnect'> & { gone: AbortSignal };
+/** The end of log and index, and the frames up to there, by cursor and query. */
+interface Round {
+  last: number;
+  indexed: number | null;
+  frames: Map<string, Promise<LiveFrame>>;
+}
 
 export interface LiveFeed {
   /** Answers with a stream. Throws `unavailable` when there are too many viewers. */
-  open(query: LiveQuery, client: FeedClient): Response;
+  open(query: LiveQuery, client: Pick<ApiClient, 'disconnect'> & { gone: AbortSignal }): Response;
 }
 
-/** `closing` ends all streams. */
+/** `closing` ends all streams. Reads nothing without viewers. */
 export function createLiveFeed(
   parts: FeedParts,
   closing: AbortSignal,
-  tuning: Partial<LiveLimits> = {},
+  limits: Partial<LiveLimits> = {},
 ): LiveFeed {
-  const limits = { ...liveLimits, ...tuning };
-  const viewers = new Set<Viewer>();
-  let isRunning = false;
-  const follow = async () => {
-    while (viewers.size > 0 && !closing.aborted) {
-      await sendFrames(parts, viewers, limits);
-      // After the frames, so that two frames of a viewer are never closer.
-      await delay(limits.frameMs, undefined, { signal: closing }).catch(() => undefined);
+  const { viewersMax, frameMs, unreadMs } = { ...defaultLimits, ...limits };
+  const viewers = new Set<AbortController>();
+  let current: Promise<Round> | null = null;
+  /** Viewers share a round, so that equal questions are read once. */
+  const takeRound = () => {
+    if (current === null) {
+      current = readRound(parts);
+      setTimeout(() => (current = null), frameMs).unref();
     }
+    return current;
   };
-  const start = () => {
-    if (isRunning) return;
-    isRunning = true;
-    void follow()
-      .catch((err: unknown) => {
-        parts.log.error({ err }, 'the live feed failed; viewers reconnect');
-        for (const viewer of viewers) viewer.end();
-      })
-      .finally(() => {
-        isRunning = false;
-        if (viewers.size > 0 && !closing.aborted) start();
-      });
-  };
-  closing.addEventListener('abort', () => {
-    for (const viewer of viewers) viewer.end();
-  });
   return {
-    open: (query, client) => {
-      const { viewersMax } = limits;
+    open: (query, { gone, disconnect }) => {
       if (viewers.size >= viewersMax || closing.aborted) {
         throw new AppError(
           'unavailable',
@@ -107,124 +76,105 @@ export function createLiveFeed(
       }
       // Loads the data here, so that they do not delay the first notification.
       if (query.rows > 0) sharedPlaces();
-      const answer = openViewer(query, client, limits, viewers);
-      start();
-      return answer;
+      const left = new AbortController();
+      const signal = AbortSignal.any([gone, closing, left.signal]);
+      let unread: NodeJS.Timeout | undefined;
+      viewers.add(left);
+      signal.addEventListener('abort', () => {
+        viewers.delete(left);
+        clearTimeout(unread);
+      });
+      const texts = follow({ parts, query, takeRound, frameMs, signal });
+      const encoder = new TextEncoder();
+      // Pulled when the connection takes more, so nothing collects in memory.
+      const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        clearTimeout(unread);
+        const { done, value } = await texts.next();
+        if (done) {
+          left.abort();
+          return controller.close();
+        }
+        controller.enqueue(encoder.encode(value));
+        if (!signal.aborted) unread = setTimeout(disconnect, unreadMs);
+      };
+      const body = new ReadableStream({ pull, cancel: () => left.abort() }, { highWaterMark: 0 });
+      return new Response(body, {
+        headers: { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' },
+      });
     },
   };
 }
 
-function openViewer(
-  query: LiveQuery,
-  { gone, disconnect }: FeedClient,
-  { unreadBytesMax }: LiveLimits,
-  viewers: Set<Viewer>,
-): Response {
-  const encoder = new TextEncoder();
-  const size = new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax });
-  let viewer: Viewer | undefined;
-  const remove = () => viewer !== undefined && viewers.delete(viewer);
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => {
-        const own: Viewer = {
-          query,
-          cursor: query.after,
-          sentAtMs: performance.now(),
-          send: (text) => {
-            if (!viewers.has(own)) return;
-            if ((controller.desiredSize ?? 0) > 0) {
-              own.sentAtMs = performance.now();
-              controller.enqueue(encoder.encode(text));
-              return;
-            }
-            // A viewer that does not read is disconnected; it resumes after the last frame it has read.
-            remove();
-            disconnect();
-          },
-          end: () => {
-            if (remove()) controller.close();
-          },
-        };
-        viewer = own;
-        viewers.add(own);
-        gone.addEventListener('abort', own.end, { once: true });
-        own.send(': connected\n\n');
-      },
-      cancel: () => void remove(),
-    },
-    size,
-  );
-  return new Response(body, {
-    headers: { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' },
-  });
+async function readRound({ notifications, products }: FeedParts): Promise<Round> {
+  const last = await notifications.lastPosition();
+  const indexed = await products.indexedPosition().catch(unlessUnavailable);
+  return { last, indexed, frames: new Map() };
 }
 
-/** Sends a frame to each viewer with news. Viewers with the same cursor and query share a frame. */
-async function sendFrames(parts: FeedParts, viewers: ReadonlySet<Viewer>, limits: LiveLimits) {
-  const { products, notifications, log } = parts;
-  const news: News = { frames: new Map(), last: 0, indexed: null };
-  try {
-    news.last = await notifications.lastPosition();
-    news.indexed = await products.indexedPosition().catch(unlessUnavailable);
-  } catch (error) {
-    return noteFailure(error, log);
+interface Following {
+  parts: FeedParts;
+  query: LiveQuery;
+  takeRound: () => Promise<Round>;
+  frameMs: number;
+  signal: AbortSignal;
+}
+
+/** Yields the texts of a stream. While store or index cannot be read, the viewer stays, and gets the rows later. */
+async function* follow(following: Following): AsyncGenerator<string> {
+  const { parts, query, takeRound, frameMs, signal } = following;
+  yield ': connected\n\n';
+  let cursor = query.after;
+  let sentAtMs = performance.now();
+  while (!signal.aborted) {
+    try {
+      const { text, to } = await nextFrame(parts, query, cursor, await takeRound());
+      cursor = to;
+      const isSilent = performance.now() - sentAtMs > keepAliveMs;
+      if (text !== null || isSilent) {
+        sentAtMs = performance.now();
+        yield text ?? ': still here\n\n';
+      }
+    } catch (error) {
+      if (!isAppError(error)) {
+        parts.log.error({ err: error }, 'the live feed failed; viewers reconnect');
+        return;
+      }
+      parts.log.debug({ reason: errorText(error) }, 'failed to read for the live feed');
+    }
+    await delay(frameMs, undefined, { signal }).catch(() => undefined);
   }
-  await Promise.all(
-    [...viewers].map((viewer) =>
-      sendFrame(parts, viewer, news, limits).catch((error: unknown) => noteFailure(error, log)),
-    ),
-  );
 }
 
-/** The store or the index cannot be read now: viewers stay connected, and get the rows later. */
-function noteFailure(error: unknown, log: Logger): void {
-  if (!isAppError(error)) throw error;
-  log.debug({ reason: errorText(error) }, 'failed to read for the live feed');
-}
-
-interface News {
-  /** Frames of this round, by cursor and query. */
-  frames: Map<string, Promise<{ text: string; hasRows: boolean }>>;
-  last: number;
-  indexed: number | null;
-}
-
-async function sendFrame(
+/** Returns the cursor after a round, and the text of its frame; null if nothing is new. */
+async function nextFrame(
   parts: FeedParts,
-  viewer: Viewer,
-  { frames, last, indexed }: News,
-  limits: LiveLimits,
-): Promise<void> {
-  const { query } = viewer;
-  const from = viewer.cursor ?? { position: last, indexed: indexed ?? last };
-  // A rebuilt index reads old notifications again: they are not new.
-  const to = { position: last, indexed: Math.max(Math.min(from.indexed, last), indexed ?? 0) };
-  const isNew = viewer.cursor === null;
+  query: LiveQuery,
+  cursor: Cursor | null,
+  { last, indexed, frames }: Round,
+): Promise<{ text: string | null; to: Cursor }> {
+  const end = { position: last, indexed: indexed ?? last };
+  const from = cursor ?? end;
   const missed = last - from.position;
   // A negative number: the log was replaced by an older one.
-  if (missed < 0 || (viewer.cursor === query.after && missed > limits.gapMax)) {
-    const end = { position: last, indexed: indexed ?? last };
-    viewer.cursor = end;
-    viewer.send(eventText('gap', { from: from.position, to: last }, end));
-    return;
+  if (missed < 0 || (cursor !== null && cursor === query.after && missed > gapMax)) {
+    return { text: eventText('gap', { from: from.position, to: last }, end), to: end };
   }
-  if (isNew || missed > 0 || from.indexed < to.indexed) {
-    const key = JSON.stringify([from, { ...query, after: undefined }]);
-    const shared =
-      frames.get(key) ??
-      readFrame(parts, query, { from, to }, limits).then((frame) => {
-        const data: LiveFrame = { ...frame, lastPosition: last, indexedPosition: indexed };
-        const hasRows = frame.count + frame.omitted + frame.products.length > 0;
-        return { text: eventText('update', data, to), hasRows };
-      });
-    frames.set(key, shared);
-    const { text, hasRows } = await shared;
-    viewer.cursor = to;
-    // A viewer without rows shows a page that depends on the index, too.
-    if (isNew || hasRows || query.rows === 0) return viewer.send(text);
-  }
-  if (performance.now() - viewer.sentAtMs > limits.keepAliveMs) viewer.send(': still here\n\n');
+  // A rebuilt index reads old notifications again: they are not new.
+  const to = { position: last, indexed: Math.max(Math.min(from.indexed, last), indexed ?? 0) };
+  if (cursor !== null && missed === 0 && from.indexed >= to.indexed)
+    return { text: null, to: from };
+  const key = JSON.stringify([from, { ...query, after: undefined }]);
+  const shared =
+    frames.get(key) ??
+    readFrame(parts, query, { from, to }).then((frame) => {
+      return { ...frame, lastPosition: last, indexedPosition: indexed };
+    });
+  frames.set(key, shared);
+  const frame = await shared;
+  // A viewer without rows shows a page that depends on the index, too.
+  const isShown = cursor === null || query.rows === 0;
+  const hasRows = frame.count + frame.omitted + frame.products.length > 0;
+  return { text: isShown || hasRows ? eventText('update', frame, to) : null, to };
 }
 
 function eventText(name: 'update' | 'gap', data: object, cursor: Cursor): string {
@@ -247,8 +197,8 @@ const query = z.strictObject({
     .number()
     .int()
     .min(0)
-    .max(liveLimits.rowsMax)
-    .default(liveLimits.rowsMax)
+    .max(rowsMax)
+    .default(rowsMax)
     .describe(
       'Maximum number of rows per frame. With 0, all notifications are only counted, and there is also an event when the product index has read more.',
     ),
@@ -265,7 +215,7 @@ export function liveRoute(feed: LiveFeed): ApiRoute {
     path: '/api/live',
     operationId: 'followNotifications',
     summary: 'New notifications as server-sent events',
-    description: `Event \`update\`: new notifications, at most four times a second; the schema describes its data. Event \`gap\`: too many notifications since the last id; load the list again. At most ${liveLimits.viewersMax} streams are open at the same time; further requests get 503. A client that does not read is disconnected, and can resume with Last-Event-ID.`,
+    description: `Event \`update\`: new notifications, at most four times a second; the schema describes its data. Event \`gap\`: too many notifications since the last id; load the list again. At most ${defaultLimits.viewersMax} streams are open at the same time; further requests get 503. A client that does not read is disconnected, and can resume with Last-Event-ID.`,
     query,
     answer: frameSchema,
     answerType: 'text/event-stream',

@@ -75,14 +75,14 @@ export function cursorText({ position, indexed }: Cursor): string {
   return `${position}.${indexed}`;
 }
 
-export interface FrameLimits {
-  /** Rows of a frame. Further notifications are only counted. */
-  rowsMax: number;
-  /** Size of all rows as JSON, in addition to their maximum number. */
-  rowBytesMax: number;
-  /** Products of earlier notifications: rows of the frames while the index reads one batch. */
-  productsMax: number;
-}
+/** Rows of a frame, about 60 kB. Further notifications are only counted. */
+export const rowsMax = 100;
+
+/** Size of all rows of a frame as JSON, in addition to their maximum number. */
+const rowBytesMax = 128 * 1024;
+
+/** Products of earlier notifications: rows of the frames while the index reads one batch. */
+const productsMax = 400;
 
 type Frame = Pick<LiveFrame, 'count' | 'omitted' | 'rows' | 'products'>;
 
@@ -91,7 +91,6 @@ export async function readFrame(
   { products, notifications }: LiveSources,
   { subscription, events, filter, rows: rowsRequested }: LiveQuery,
   { from, to }: { from: Cursor; to: Cursor },
-  { rowsMax, rowBytesMax, productsMax }: FrameLimits,
 ): Promise<Frame> {
   const limit = Math.min(rowsMax, rowsRequested);
   const arrived = to.position - from.position;
@@ -104,7 +103,7 @@ export async function readFrame(
   if (filter !== null) {
     const page = await indexed(limit);
     const omitted = page.next === null ? 0 : page.next - from.indexed - 1;
-    return { ...counted(page.events.map(indexedRow), omitted, rowBytesMax), products: [] };
+    return { ...counted(page.events.map(indexedRow), omitted), products: [] };
   }
   const span = { afterPosition: from.position, beforePosition: to.position + 1 };
   const query = { ...span, subscription, events, limit, order: 'newest' as const };
@@ -114,14 +113,14 @@ export async function readFrame(
   const earlier = known.filter(({ position }) => position <= from.position);
   const described = earlier.map((one) => ({ position: one.position, cells: cellsOf(one) }));
   return {
-    ...counted(loggedRows(rows, known), omitted, rowBytesMax),
+    ...counted(loggedRows(rows, known), omitted),
     products: withinBytes(described, rowBytesMax),
   };
 }
 
 /** Counts the rows of a frame, and omits the oldest ones beyond the size. */
-function counted(all: LiveRow[], omitted: number, bytesMax: number): Omit<Frame, 'products'> {
-  const rows = withinBytes(all, bytesMax);
+function counted(all: LiveRow[], omitted: number): Omit<Frame, 'products'> {
+  const rows = withinBytes(all, rowBytesMax);
   return { count: rows.length, omitted: omitted + all.length - rows.length, rows };
 }
 

@@ -196,7 +196,7 @@ describe('the live feed', () => {
   });
 
   it('disconnects a viewer that does not read, and serves the others', async () => {
-    const liveLimits = { frameMs: 5, viewersMax: 2, unreadBytesMax: 256 * 1024 };
+    const liveLimits = { frameMs: 5, viewersMax: 2, unreadMs: 300 };
     const { port, live, add } = await openGrowing({ liveLimits });
     const socket = connect(port, '127.0.0.1').pause();
     const closed = new Promise((resolve) => socket.once('error', resolve).once('close', resolve));

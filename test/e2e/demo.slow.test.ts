@@ -60,14 +60,13 @@ describe('the demo', { timeout: 120_000 }, () => {
     expect(status).toBe(0);
     const lost = 300 - count.delivered;
     expect(lost).toBeGreaterThan(0);
-    // There are more products than the budget of summary requests for an hour.
-    const counts = { published: 300, stored: count.delivered, recovered: lost, summaries: 250 };
+    const { delivered } = count;
+    const counts = { published: 300, stored: delivered, recovered: lost, summaries: delivered };
     expect(count).toMatchObject({ ...counts, quarantined: 0 });
     expect(count.duplicates).toBeGreaterThan(0);
     expect(stderr.match(/^ {2}created /gm)).toHaveLength(lost);
     const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
     expect(stdout).toMatch(row);
-    expect(stderr).toMatch(/^\d+ summaries waiting: the budget of 250 requests per day/m);
   });
 
   it('stores all 132 real records', (context) => {

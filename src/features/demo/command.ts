@@ -1,7 +1,7 @@
 /** `earshot demo`: runs a sandbox catalogue and a receiver on one machine. */
 import { defineCommand } from '../../core/cli/command.ts';
 import { pullFlagText, wholeNumber } from '../../core/cli/flags.ts';
-import type { DemoFlags } from './context.ts';
+import type { DemoFlags } from './open-demo.ts';
 
 export const demoCommand = defineCommand('demo', {
   description:
@@ -31,8 +31,7 @@ to recover the lost notifications.
 
 With --once, the demo has no past day, and a subscription without a filter. The last line of output
 has its counts: {"published","delivered","stored","duplicates","quarantined","summaries"}. With
---faults, the line also has "recovered". "summaries" is at most 250. With --records, there is no
-past day either.
+--faults, the line also has "recovered". With --records, there is no past day either.
 
 With --pull, the receiver reads the queues of pull subscriptions. --faults then injects faults of
 the queue (429, lost answers, repeated pages), and no notification is lost.

@@ -4,12 +4,11 @@ import { type Io, pause } from '../../core/cli/io.ts';
 import { createProgressLine, type ProgressLine, painter } from '../../core/cli/output.ts';
 import { createClosers } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { type DemoContext, type DemoFlags, openDemo } from './context.ts';
-import { countDemo, listLosses, recoverLosses } from './report.ts';
-import { showArrivals, showFarewell } from './screen.ts';
-import { countSummaries, showSummaries } from './summaries.ts';
+import { countDemo, countSummaries, listLosses, recoverLosses } from './count.ts';
+import { type DemoContext, type DemoFlags, openDemo } from './open-demo.ts';
+import { showArrivals, showFarewell, showSummaries } from './screen.ts';
 
-/** `--once` ends within 40 s, including the start and the count. */
+/** Maximum time of `--once` to publish and deliver. */
 const onceTimeoutMs = 32_000;
 
 const mismatchesListedMax = 50;
@@ -68,7 +67,7 @@ async function runOnce(
   progress: ProgressLine,
   { faults, pull }: DemoFlags,
 ): Promise<void> {
-  const { sandbox, receiver } = demo;
+  const { sandbox } = demo;
   const signal = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
   for (let pending = 1; !signal.aborted && (pending > 0 || !demo.isPublished()); ) {
     await pause(pollMs, signal);
@@ -80,7 +79,7 @@ async function runOnce(
   progress.show('comparing the records of sandbox and store …');
   const { count, losses, mismatches } = await countDemo(demo, { isPull: pull === true });
   progress.show('waiting for the summaries …');
-  const { summaries, rest, mismatches: others } = await countSummaries(io, receiver, sandbox);
+  const { summaries, mismatches: others } = await countSummaries(io, demo);
   if (io.signal.aborted) throw stopped();
   progress.clear();
   listLosses(io, losses);
@@ -89,8 +88,7 @@ async function runOnce(
   io.stdout.write(
     `${published} notifications published, ${delivered} delivered, ${stored} stored, ${duplicates} repeated.\n`,
   );
-  await showSummaries(io, receiver, { limit: 1, heading: "A summary by the sandbox's model:" });
-  if (rest !== null) io.stderr.write(`${rest}\n`);
+  await showSummaries(io, demo, { limit: 1, heading: "A summary by the sandbox's model:" });
   const recovered = recovery === null ? {} : { recovered: recovery.recovered };
   io.stdout.write(`${JSON.stringify({ ...count, summaries, ...recovered })}\n`);
   const details = [...mismatches, ...others, ...(recovery?.missing ?? [])];

@@ -1,7 +1,7 @@
-/** Screen of the interactive demo: addresses, past day, incoming notifications, example queries. */
+/** Screen of the interactive demo: addresses, past day, incoming notifications, example queries and summaries. */
 
 import { type Io, pause } from '../../core/cli/io.ts';
-import { asCalled, painter, shorten, widthOf } from '../../core/cli/output.ts';
+import { asCalled, painter, shorten, widthOf, wrapText } from '../../core/cli/output.ts';
 import { shellText } from '../../core/page/browser/texts.ts';
 import { hourUs } from '../../core/terms/dates.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
@@ -12,10 +12,14 @@ import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { stripLegend, stripLines } from '../coverage/hours.ts';
 import { notificationCells } from '../notifications/output.ts';
 import { writeProducts } from '../products/output.ts';
-import { demoFilter, demoName, demoQueryFlags } from './account.ts';
-import type { DemoContext, DemoFlags } from './context.ts';
-import { waitForIndex } from './report.ts';
-import { showSummaries } from './summaries.ts';
+import { waitForIndex } from './count.ts';
+import {
+  type DemoContext,
+  type DemoFlags,
+  demoFilter,
+  demoName,
+  demoQueryFlags,
+} from './open-demo.ts';
 
 /** Number of notifications after which a query by area, and summaries are shown. */
 const areaQueryAfter = 8;
@@ -128,11 +132,11 @@ async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow):
   return [...shown, ...(fits ? [place] : [])].join('  ');
 }
 
-async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {
+async function showNewestSummaries(io: Io, demo: DemoContext): Promise<void> {
   const limit = 3;
   const command = asCalled(`$ earshot query summaries --limit ${limit}`, io);
   const heading = `${painter(io, io.stdout)('bold', command)}  # by the sandbox's model`;
-  await showSummaries(io, receiver, { limit, heading });
+  await showSummaries(io, demo, { limit, heading });
 }
 
 async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {
@@ -143,4 +147,21 @@ async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): P
   const filter = parseFilter(demoFilter).tree;
   await writeProducts(io.stdout, 'table', products.find({ entity: 'Products', filter, limit: 5 }));
   io.stdout.write('\n');
+}
+
+/** Prints the newest summaries, if there are any, below a heading. */
+export async function showSummaries(
+  io: Io,
+  { receiver: { store } }: Pick<DemoContext, 'receiver'>,
+  { limit, heading }: { limit: number; heading: string },
+): Promise<void> {
+  const paint = painter(io, io.stdout);
+  const lines: string[] = [];
+  for await (const { productName, text } of store.summaries.find({ state: 'done', limit })) {
+    if (text === null) continue;
+    const name = shorten(printable(productName ?? ''), widthOf(io.stdout));
+    const summary = wrapText(printable(text.text), '  ', io.stdout).join('\n');
+    lines.push(`${paint('cyan', name)}\n${summary}\n`);
+  }
+  if (lines.length > 0) io.stdout.write(`\n${heading}\n${lines.join('')}\n`);
 }

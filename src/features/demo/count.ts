@@ -1,6 +1,6 @@
-/** Reports of the demo: counts, lost notifications, and recovered ones. */
+/** Counts of the demo: notifications, lost and recovered ones, and summaries, compared with those of the sandbox. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Io } from '../../core/cli/io.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
 import { asCalled, painter, shorten, widthOf } from '../../core/cli/output.ts';
 import { parseDate } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
@@ -8,7 +8,7 @@ import type { Products } from '../../filter/products.ts';
 import type { DeliveryEntry } from '../../sandbox/delivery/notification.ts';
 import { runReconcile } from '../coverage/reconcile-command.ts';
 import { ioWith } from '../setup/env-file.ts';
-import type { DemoContext } from './context.ts';
+import type { DemoContext } from './open-demo.ts';
 
 /** Lists lost notifications with the reasons, shortened on a narrow terminal. */
 export function listLosses({ stderr }: Pick<Io, 'stderr'>, losses: readonly DeliveryEntry[]): void {
@@ -97,4 +97,39 @@ export async function waitForIndex(products: Pick<Products, 'indexState'>): Prom
     if (unread === 0 || waitedMs >= indexTimeoutMs) return unread;
     await delay(pollMs);
   }
+}
+
+/** Time without a new summary after which the demo stops waiting. */
+const idleMs = 12_000;
+
+/**
+ * Waits for the summaries while there are new ones, and compares them with the answers of the sandbox. Ends early if the
+ * signal is aborted. `summaries`: number written by the model; `mismatches`: differences, one sentence each.
+ */
+export async function countSummaries(
+  { signal }: Pick<Io, 'signal'>,
+  { receiver: { store, products }, sandbox }: Pick<DemoContext, 'receiver' | 'sandbox'>,
+) {
+  const { indexedPosition } = await products.indexState();
+  let state = '';
+  let changedMs = performance.now();
+  while (!signal.aborted && performance.now() - changedMs < idleMs) {
+    const { waiting } = await store.summaries.waiting();
+    const position = (await store.cursor('summaries')) ?? 0;
+    if (waiting === 0 && position >= indexedPosition) break;
+    if (state !== `${position} ${waiting}`) changedMs = performance.now();
+    state = `${position} ${waiting}`;
+    await pause(100, signal);
+  }
+  const mismatches: string[] = [];
+  let summaries = 0;
+  for await (const { productName, text, reason } of store.summaries.find({})) {
+    if (text?.model != null) summaries += 1;
+    else mismatches.push(`${printable(productName ?? '')}: ${reason ?? 'no summary'}`);
+  }
+  const { answered = 0 } = sandbox.inference.totals().outcomes;
+  if (answered !== summaries) {
+    mismatches.push(`${answered} requests answered, ${summaries} summaries stored`);
+  }
+  return { summaries, mismatches };
 }

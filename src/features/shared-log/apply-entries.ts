@@ -1,10 +1,5 @@
 /** Applies entries of the shared log to the SQLite log of this node, in order and once. */
-import {
-  deserializeError,
-  type Operation,
-  type SerializedError,
-  serializeError,
-} from '../../core/host/rpc.ts';
+import { type Operation, type SerializedError, serializeError } from '../../core/host/rpc.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { type BodyWriter, createBodyWriter } from '../../store/bodies/bodies.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
@@ -14,7 +9,6 @@ import { quarantineOnce, quarantineUnreadable, release } from '../../store/log/q
 import { countDrift } from '../../store/log/queries.ts';
 import { writePush, writeRecovered } from '../../store/log/recovered-events.ts';
 import { ackIdReused, countDuplicate, insertNotification } from '../../store/log/write-delivery.ts';
-import { writeCopiedRows } from './copied-rows.ts';
 import {
   type Change,
   decodeEntry,
@@ -25,7 +19,7 @@ import {
   newerEntry,
   toJson,
 } from './entry.ts';
-import { stateTablesOf } from './state-tables.ts';
+import { clearStateTables, writePart } from './table-parts.ts';
 import type { ItemOutcome, LogEntry } from './terms.ts';
 
 /** Results of entries that are kept for their senders, which ask within seconds. */
@@ -73,7 +67,7 @@ export function joinLog(database: Database, place: NodePlace): void {
     );
   }
   // Uptimes and similar rows of a receiver that has run without notifications.
-  for (const table of stateTablesOf(database)) database.prepare(`DELETE FROM ${table}`).run();
+  clearStateTables(database);
   joinCopied(database, place);
 }
 
@@ -137,7 +131,7 @@ function apply(
       applyRecovered(database, content, outcomes);
       return null;
     case 'rows':
-      writeCopiedRows(database, content);
+      writePart(database, content.part);
       return null;
     case 'changes':
       return content.changes.map((change) => applyChange(database, change, changes));
@@ -309,10 +303,4 @@ export function entryResult(database: Database, number: number): EntryResult | n
     'SELECT json, bytes FROM shared_result WHERE number = ?',
   ).get(number);
   return row === undefined ? null : (fromJson(row.json, row.bytes) as EntryResult);
-}
-
-/** Returns the value of a change, or throws its error. */
-export function changeValue(result: ChangeResult): unknown {
-  if ('error' in result) throw deserializeError(result.error);
-  return result.value;
 }

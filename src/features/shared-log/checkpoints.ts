@@ -1,7 +1,7 @@
-/** Checkpoints of the shared log, and the removal of old entries. */
+/** Whole contents of the shared log: checkpoints, the removal of old entries, and copies from and to other logs. */
 import { AppError } from '../../core/terms/app-error.ts';
-import type { Connections } from './connection.ts';
-import type { EncodedContent, MaintainedLog, SharedLog } from './terms.ts';
+import { type Connections, sqlErrors } from './connection.ts';
+import type { CopiedKey, EncodedContent, LogHead } from './terms.ts';
 
 /** Retention of the results of appends, for clients that do not know them. */
 const resultRetention = '1 day';
@@ -65,17 +65,82 @@ export const checkpointSql = (partitionEntries: number) => `
     END $$;
 `;
 
+/** Functions of a copy. */
+export const copySql = `
+    -- Begins a copy into an empty log, or again a copy from the same log. Returns the identity of the new log; null for
+    -- a log in use.
+    CREATE FUNCTION earshot.begin_copy(source text) RETURNS uuid
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      new_id uuid;
+    BEGIN
+      PERFORM earshot.begin_durable(false);
+      UPDATE earshot.head
+      SET state = 'copying', log_id = gen_random_uuid(), copied_from = source, number = 0, position = 0
+      WHERE (state = 'open' AND number = 0) OR (state = 'copying' AND copied_from = source)
+      RETURNING log_id INTO new_id;
+      IF FOUND THEN
+        TRUNCATE earshot.entry, earshot.notification_key, earshot.recovered_event, earshot.checkpoint;
+      END IF;
+      RETURN new_id;
+    END $$;
+
+    -- Appends an entry of a copy. Replaces the keys of notifications that were copied before.
+    CREATE FUNCTION earshot.copy_entry(
+      new_batch uuid, new_node uuid, keys jsonb, new_encoding text, new_payload bytea)
+    RETURNS TABLE (entry_number bigint, digest text)
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      log_head earshot.head;
+    BEGIN
+      PERFORM earshot.begin_durable(false);
+      SELECT * INTO STRICT log_head FROM earshot.head FOR UPDATE;
+      IF log_head.state <> 'copying' THEN
+        RAISE EXCEPTION 'the log is %', log_head.state USING ERRCODE = '${sqlErrors.notOpen}';
+      END IF;
+      DELETE FROM earshot.notification_key USING jsonb_array_elements(keys) AS copied
+      WHERE position = (copied->>'position')::bigint;
+      DELETE FROM earshot.recovered_event USING jsonb_array_elements(keys) AS copied
+      WHERE position = (copied->>'position')::bigint;
+      INSERT INTO earshot.notification_key
+      SELECT decode(copied->>'key', 'hex'), (copied->>'position')::bigint,
+        decode(copied->>'subscriptionId', 'hex'), decode(copied->>'product', 'hex'), copied->>'event',
+        decode(copied->>'content', 'hex')
+      FROM jsonb_array_elements(keys) AS copied;
+      INSERT INTO earshot.recovered_event
+      SELECT (copied->>'position')::bigint, decode(copied->>'product', 'hex'), copied->>'event',
+        copied->>'subscription', (copied->>'recoveredUs')::bigint, (copied->>'isPushed')::boolean
+      FROM jsonb_array_elements(keys) AS copied WHERE copied->>'recoveredUs' IS NOT NULL;
+      log_head.position := greatest(log_head.position,
+        (SELECT max((copied->>'position')::bigint) FROM jsonb_array_elements(keys) AS copied));
+      entry_number := log_head.number + 1;
+      UPDATE earshot.head SET number = entry_number, position = log_head.position;
+      INSERT INTO earshot.entry VALUES (entry_number, new_batch, new_node, clock_timestamp(),
+        log_head.position, true, '[]', new_encoding, new_payload);
+      digest := (SELECT encode(sha256(payload), 'hex') FROM earshot.entry WHERE number = entry_number);
+      RETURN NEXT;
+    END $$;
+
+    -- Changes the state of the log; returns its state.
+    CREATE FUNCTION earshot.change_state(from_state text, to_state text) RETURNS text
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      PERFORM earshot.begin_durable(false);
+      UPDATE earshot.head SET state = to_state WHERE state = from_state;
+      RETURN (SELECT state FROM earshot.head);
+    END $$;
+`;
+
 /** Adds the partitions of the next entries. */
 export async function addPartitions(query: Connections['query']): Promise<void> {
   await query('SELECT earshot.add_partitions(number + 1) FROM earshot.head');
 }
 
-export function checkpoints({
-  query,
-}: Connections): Pick<
-  SharedLog,
-  'checkpointNumber' | 'checkpointParts' | 'saveCheckpoint' | 'maintain'
-> {
+export function checkpoints({ query }: Connections) {
+  /**
+   * Returns the entry of the last checkpoint; null without one. A checkpoint is the content of all tables after an entry,
+   * without notifications: a new node starts from it when earlier entries were removed.
+   */
   const checkpointNumber = async () => {
     const [row] = await query<{ number: string | null }>(
       'SELECT max(number) AS number FROM earshot.checkpoint WHERE is_last',
@@ -84,58 +149,69 @@ export function checkpoints({
   };
   return {
     checkpointNumber,
-    async *checkpointParts(number): AsyncGenerator<EncodedContent> {
+    /** Streams the parts of a checkpoint. Rejects with `conflict` when another one has replaced it. */
+    async *checkpointParts(number: number): AsyncGenerator<EncodedContent> {
       for (let part = 0; ; part += 1) {
-        const [row] = await query<{ encoding: string; content: Uint8Array; is_last: boolean }>(
-          'SELECT encoding, content, is_last FROM earshot.checkpoint WHERE number = $1 AND part = $2',
+        const [row] = await query<EncodedContent & { is_last: boolean }>(
+          `SELECT encoding, content AS bytes, is_last FROM earshot.checkpoint
+           WHERE number = $1 AND part = $2`,
           [number, part],
         );
         if (row === undefined) {
           throw new AppError('conflict', 'A newer checkpoint has replaced this one.');
         }
-        yield { encoding: row.encoding, bytes: row.content };
+        yield row;
         if (row.is_last) return;
       }
     },
-    saveCheckpoint: async (number, parts) => {
+    /** Stores a checkpoint, which replaces older ones. */
+    saveCheckpoint: async (number: number, parts: AsyncIterable<EncodedContent>) => {
       await query('DELETE FROM earshot.checkpoint WHERE number = $1', [number]);
-      let part = 0;
-      const save = ({ encoding, bytes }: EncodedContent, isLast: boolean) =>
-        query('INSERT INTO earshot.checkpoint VALUES ($1, $2, $3, $4, $5)', [
-          ...[number, part, isLast, encoding, bytes],
-        ]);
-      let last: EncodedContent | undefined;
-      for await (const next of parts) {
-        if (last !== undefined) {
-          await save(last, false);
-          part += 1;
-        }
-        last = next;
+      let count = 0;
+      for await (const { encoding, bytes } of parts) {
+        const values = [number, count, encoding, bytes];
+        await query('INSERT INTO earshot.checkpoint VALUES ($1, $2, false, $3, $4)', values);
+        count += 1;
       }
-      if (last === undefined) throw new Error('A checkpoint has no content.');
-      await save(last, true);
+      await query(
+        'UPDATE earshot.checkpoint SET is_last = true WHERE number = $1 AND part = $2 - 1',
+        [number, count],
+      );
       await query('DELETE FROM earshot.checkpoint WHERE number < $1', [number]);
     },
-    maintain: async (prunedPosition) => {
-      await removeOutdated(query);
+    /**
+     * Prepares space for the next entries, and removes results and reports that nobody needs. Removes keys up to
+     * `prunedPosition`, and the entries up to the last checkpoint that contain only notifications up to there and that
+     * all nodes of the last day have applied. `needsCheckpoint`: a newer checkpoint would permit the removal of more.
+     */
+    maintain: async (prunedPosition: number) => {
+      await addPartitions(query);
+      await query(
+        `DELETE FROM earshot.appended WHERE appended_at < now() - interval '${resultRetention}'`,
+      );
+      await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
       const keys = await removeKeys(query, prunedPosition);
-      return { keys, ...(await removeEntries(query, prunedPosition, await checkpointNumber())) };
+      const checkpoint = (await checkpointNumber()) ?? 0;
+      const [node] = await query<{ applied: string | null }>(
+        `SELECT min(applied) AS applied FROM earshot.node
+         WHERE seen_at > now() - interval '${nodeRetention}'`,
+      );
+      const upTo = Math.min(checkpoint, Number(node?.applied ?? Number.MAX_SAFE_INTEGER));
+      for (let partitions = 0; ; partitions += 1) {
+        const [row] = await query<{ dropped: boolean; left: string | null }>(
+          'SELECT earshot.drop_partition($1, $2) AS dropped, earshot.removable_number($2) AS left',
+          [upTo, prunedPosition],
+        );
+        if (row?.dropped === true) continue;
+        return { keys, partitions, needsCheckpoint: Number(row?.left ?? 0) > checkpoint };
+      }
     },
   };
 }
 
-async function removeOutdated(query: Connections['query']): Promise<void> {
-  await addPartitions(query);
-  await query(
-    `DELETE FROM earshot.appended WHERE appended_at < now() - interval '${resultRetention}'`,
-  );
-  await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
-}
-
 /** Removes the keys up to a position in short transactions. */
 async function removeKeys(query: Connections['query'], position: number): Promise<number> {
-  let keys = 0;
-  for (;;) {
+  for (let keys = 0; ; ) {
     const [row] = await query<{ removed: string }>('SELECT earshot.remove_keys($1) AS removed', [
       position,
     ]);
@@ -145,25 +221,54 @@ async function removeKeys(query: Connections['query'], position: number): Promis
   }
 }
 
-async function removeEntries(
-  query: Connections['query'],
-  position: number,
-  checkpointNumber: number | null,
-): Promise<Omit<MaintainedLog, 'keys'>> {
-  const [row] = await query<{ applied: string | null }>(
-    `SELECT min(applied) AS applied FROM earshot.node
-     WHERE seen_at > now() - interval '${nodeRetention}'`,
-  );
-  const applied = row?.applied == null ? Number.MAX_SAFE_INTEGER : Number(row.applied);
-  const values = [Math.min(checkpointNumber ?? 0, applied), position];
-  for (let partitions = 0; ; partitions += 1) {
-    const [removed] = await query<{ dropped: boolean; left: string | null }>(
-      'SELECT earshot.drop_partition($1, $2) AS dropped, earshot.removable_number($2) AS left',
-      values,
-    );
-    if (removed?.dropped !== true) {
-      const left = Number(removed?.left ?? 0);
-      return { partitions, needsCheckpoint: left > (checkpointNumber ?? 0) };
-    }
-  }
+/** Returns the shared log as target of a copy. All calls reject with `unavailable`. */
+export function createCopyTarget({ query }: Connections, nodeId: string) {
+  return {
+    /**
+     * Begins the copy of a log into an empty shared log, or again one that was interrupted. Returns the id of the shared
+     * log. Rejects with `conflict` for one in use.
+     */
+    begin: async (source: string): Promise<string> => {
+      const [row] = await query<{ log_id: string | null }>(
+        'SELECT earshot.begin_copy($1) AS log_id',
+        [source],
+      );
+      if (row?.log_id != null) return row.log_id;
+      throw new AppError(
+        'conflict',
+        'The database of EARSHOT_LOG_URL already contains a shared log.',
+        {
+          advice:
+            'Use an empty database, or remove the unfinished copy of another log: DROP SCHEMA earshot CASCADE.',
+        },
+      );
+    },
+    /** Appends an entry. Returns its number and the SHA-256 of the stored content, hexadecimal. */
+    append: async (entry: EncodedContent & { batchId: string; keys: readonly CopiedKey[] }) => {
+      const { batchId, keys, encoding, bytes } = entry;
+      const [row] = await query<{ entry_number: string; digest: string }>(
+        'SELECT * FROM earshot.copy_entry($1, $2, $3, $4, $5)',
+        [batchId, nodeId, JSON.stringify(keys), encoding, bytes],
+      );
+      return { number: Number(row?.entry_number), digest: row?.digest };
+    },
+    /** Returns the number of the keys of positions in [from, to), and the SHA-256 of `position:key`, joined by commas. */
+    keysOf: async (from: number, to: number) => {
+      const [row] = await query<{ count: string; digest: string }>(
+        `SELECT count(*) AS count, encode(sha256(convert_to(coalesce(string_agg(
+             position || ':' || encode(dedupe_key, 'hex'), ',' ORDER BY position), ''), 'UTF8')), 'hex') AS digest
+         FROM earshot.notification_key WHERE position >= $1 AND position < $2`,
+        [from, to],
+      );
+      return { count: Number(row?.count), digest: row?.digest ?? '' };
+    },
+    /** Opens or closes the log for appends. Rejects with `conflict` for a log in another state. */
+    changeState: async (from: LogHead['state'], to: LogHead['state']) => {
+      const [row] = await query<{ state: LogHead['state'] }>(
+        'SELECT earshot.change_state($1, $2) AS state',
+        [from, to],
+      );
+      if (row?.state !== to) throw new AppError('conflict', `The shared log is not ${from}.`);
+    },
+  };
 }

@@ -15,8 +15,9 @@ import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openConfiguredStore } from '../../store/open-configured.ts';
 import type { CopiedLog, CopyOptions } from './copy-log.ts';
 import { openConfiguredLog } from './open.ts';
+import type { DatabaseState, KnownNode } from './postgres-log.ts';
 import { receiverCheck } from './status.ts';
-import type { DatabaseState, KnownNode, LogHead } from './terms.ts';
+import type { LogHead } from './terms.ts';
 
 const statusCommand = defineCommand('status', {
   description: 'Show the shared log: the database, the receivers and their lag.',
@@ -155,7 +156,7 @@ immediately afterwards. With --force, the command does not use the database: aft
 database, the data directory keeps what its receiver has applied, and can be copied into a new
 database.
 
-If the command is interrupted, then run the command again to continue.
+If the command is interrupted, then run the command again: it starts from the beginning.
 
 Fields of --json: notifications, entries.
 
@@ -207,7 +208,15 @@ async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copie
     const { copyToSharedLog } = await import('./copy-log.ts');
     const copied = await withProgress(io, (onProgress) =>
       copyToSharedLog({
-        ...{ ...config, log, nodeId, newId: io.newId, signal: io.signal, onProgress },
+        ...{
+          ...config,
+          log,
+          nodeId,
+          newId: io.newId,
+          nowUs: io.nowUs,
+          signal: io.signal,
+          onProgress,
+        },
         acquireLock: createAcquireLock(config.dataDir),
       }),
     );
@@ -241,6 +250,7 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
     const copied = await withProgress(io, (onProgress) =>
       leaveSharedLog({
         ...{ ...config, log: shared.log, nodeId: shared.id, newId: io.newId, signal: io.signal },
+        nowUs: io.nowUs,
         ...{ onProgress, caughtUp: shared.caughtUp, acquireLock: store.acquireLock },
       }),
     );

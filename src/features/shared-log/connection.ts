@@ -2,13 +2,10 @@
  * Connections to the database of the shared log, in a thread of their own: a server can make the client library throw,
  * block or use any memory.
  */
-
-import { moduleFile, type Remote, remote } from '../../core/host/rpc.ts';
+import { moduleFile, remote } from '../../core/host/rpc.ts';
 import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import { type DatabaseEvent, type DatabaseOperations, queryTimeoutMs } from './database.ts';
-import type { DatabaseWarning } from './terms.ts';
+import type { DatabaseOperations } from './database-thread.ts';
 
 /** Limits of the thread: an entry is read as text of twice its size. */
 const heapMb = 256;
@@ -16,11 +13,52 @@ const containedBufferBytes = 256 * 2 ** 20;
 
 const restartDelayMaxMs = 10_000;
 
-/** A warning that was not repeated for this time no longer applies. */
-const warningMs = 10 * 60_000;
+/** Timeout of reading and upkeep. */
+const queryTimeoutMs = 10_000;
 
-/** Interval of log lines about the same warning. */
-const logIntervalMs = 60 * 60_000;
+/** Time in which the database waits for a lock. */
+export const lockTimeoutMs = 3_000;
+
+/** Timeout of short statements, which somebody waits for: longer than the wait for a lock. */
+export const answerMs = 3_500;
+
+/** Error codes of our own functions. The class `ES` is not used by PostgreSQL. */
+export const sqlErrors = {
+  notOpen: 'ES001',
+  leaseLost: 'ES002',
+  receivedSince: 'ES003',
+  reused: 'ES004',
+  noStandby: 'ES005',
+} as const;
+
+/** Errors of our own functions. */
+const ownErrors: Record<string, ConstructorParameters<typeof AppError>> = {
+  [sqlErrors.notOpen]: [
+    'unavailable',
+    'The shared log is closed.',
+    { advice: 'Stop this receiver, or see "Back to one" in docs/several-receivers.md.' },
+  ],
+  [sqlErrors.leaseLost]: ['conflict', 'Another receiver has taken over this job.'],
+  [sqlErrors.receivedSince]: [
+    'conflict',
+    'A product was received in the meantime.',
+    { facts: { reason: 'received-since' } },
+  ],
+  [sqlErrors.reused]: ['conflict', 'The AckId was already used with different content.'],
+  [sqlErrors.noStandby]: [
+    'unavailable',
+    'The database has no synchronous standby, but EARSHOT_LOG_SYNC is standby.',
+    { advice: 'Set synchronous_standby_names on the database, or EARSHOT_LOG_SYNC to any.' },
+  ],
+};
+
+/** Returns the error of one of our own functions by its code; undefined for any other code. */
+export function ownError(state: string, cause?: unknown): AppError | undefined {
+  const known = ownErrors[state];
+  if (known === undefined) return undefined;
+  const [code, message, options] = known;
+  return new AppError(code, message, { ...options, cause });
+}
 
 export interface Connections {
   /**
@@ -32,19 +70,7 @@ export interface Connections {
     values?: readonly unknown[],
     timeoutMs?: number,
   ): Promise<Row[]>;
-  /**
-   * Receives the messages of a channel on a connection of its own, until `onEnd`. Resolves with false behind a pooler,
-   * which passes no messages on. Replaces an earlier call.
-   */
-  listen(channel: string, on: Listener): Promise<boolean>;
-  /** Warnings of the last minutes, the oldest first. */
-  warnings(): DatabaseWarning[];
   close(): Promise<void>;
-}
-
-interface Listener {
-  onMessage: () => void;
-  onEnd: () => void;
 }
 
 const faults: Record<ThreadFault, string> = {
@@ -54,51 +80,26 @@ const faults: Record<ThreadFault, string> = {
 };
 
 /** Opens connections on demand. */
-export function openConnections(urls: readonly string[], log: Logger): Connections {
-  let listener: Listener | undefined;
-  const warnings = createWarnings(log);
-  const endListening = () => {
-    const ended = listener;
-    listener = undefined;
-    ended?.onEnd();
-  };
+export function openConnections(urls: readonly string[]): Connections {
   const thread = new Thread(moduleFile('./database-thread', import.meta.url), {
     ...{ owner: 'the shared log', data: urls, heapMb, containedBufferBytes, restartDelayMaxMs },
-    onEvent: (event: DatabaseEvent) => {
-      if (event.kind === 'warning') warnings.add(event);
-      else if (event.kind === 'message') listener?.onMessage();
-      else endListening();
-    },
-    onFailure: endListening,
   });
-  const calls: Remote<DatabaseOperations> = remote<DatabaseOperations>(thread);
+  const calls = remote<DatabaseOperations>(thread);
   return {
     query: async <Row extends object>(
       sql: string,
       values: readonly unknown[] = [],
       timeoutMs = queryTimeoutMs,
     ) => {
-      // Copied, because a failed statement is sent again; the copy is moved.
-      const sent = values.map((one) => (one instanceof Uint8Array ? new Uint8Array(one) : one));
-      const moved = sent.filter(isBytes).map(({ buffer }) => buffer);
       try {
-        return (await thread.call('query', [sql, sent, timeoutMs], undefined, moved)) as Row[];
+        return (await calls.query(sql, values, timeoutMs)) as Row[];
       } catch (error) {
         throw threadError(error);
       }
     },
-    listen: async (channel, on) => {
-      listener = undefined;
-      const isListening = await calls.listen(channel);
-      if (isListening) listener = on;
-      return isListening;
-    },
-    warnings: warnings.recent,
     close: () => thread.close(),
   };
 }
-
-const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> => value instanceof Uint8Array;
 
 /** Returns the error for callers when the thread failed: the statement may have been executed. */
 function threadError(error: unknown): unknown {
@@ -107,22 +108,4 @@ function threadError(error: unknown): unknown {
   return new AppError('unavailable', 'The connection to the database of the shared log failed.', {
     ...{ advice: `(${fault})`, facts: { unknown: true, sqlState: '' }, cause: error },
   });
-}
-
-/** Remembers the warnings of the database by code, and logs them. */
-function createWarnings(log: Logger) {
-  const known = new Map<string, { text: string; atMs: number; loggedAtMs: number }>();
-  return {
-    add: ({ code, text }: DatabaseWarning) => {
-      const atMs = performance.now();
-      const before = known.get(code)?.loggedAtMs ?? Number.NEGATIVE_INFINITY;
-      const isLogged = atMs - before < logIntervalMs;
-      if (!isLogged) log.warn({ code, text }, 'the database of the shared log warns');
-      known.set(code, { text, atMs, loggedAtMs: isLogged ? before : atMs });
-    },
-    recent: () =>
-      [...known]
-        .filter(([, { atMs }]) => performance.now() - atMs < warningMs)
-        .map(([code, { text }]) => ({ code, text })),
-  };
 }

@@ -1,78 +1,89 @@
-/** The thread that reads a log for a copy into a shared log, while the receiver writes it, and moves it there at the end. */
-
+/** The thread that reads a log: for a checkpoint, or for a copy into a shared log, while the receiver writes it. */
 import { hash } from 'node:crypto';
 import { AppError } from '../../core/terms/app-error.ts';
+import { createBodyReader } from '../../store/bodies/bodies.ts';
 import { type Database, openForWriting, prepared } from '../../store/engine/database.ts';
 import { serveThread } from '../../store/engine/serve-thread.ts';
 import { lastPosition } from '../../store/log/queries.ts';
 import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
-import {
-  type CopiedPart,
-  changedRows,
-  copiedRows,
-  dropCopiedChanges,
-  noRows,
-} from './copied-rows.ts';
-import { encodeContent } from './entry.ts';
-import { endInCopy } from './operations.ts';
-import { readStateTables } from './state-tables.ts';
+import { digestOf, encodeContent, encodeEntry, eventName, itemDigest } from './entry.ts';
+import { partsOf, type Row, readStateTables, type TablePart } from './table-parts.ts';
+import type { CopiedKey, EncodedContent } from './terms.ts';
 
-interface Copying {
+interface Reading {
   database: Database;
   /** Parts of the state tables, while they are read. */
   parts: ReturnType<typeof readStateTables> | undefined;
 }
 
+/** An entry of a copy. */
+export interface CopiedPart extends EncodedContent {
+  keys: CopiedKey[];
+  /** Digest of the bytes. */
+  digest: string;
+  /** Position of the last row. */
+  lastPosition: number;
+}
+
 const operations = {
-  /** Records changes of copied rows from now on. Returns the place in a shared log, which the log may already have. */
-  begin({ database }: Copying, logId: string): NodePlace | null {
-    const place = nodePlace(database);
-    if (place !== null) return place;
-    const other = prepared<[], string>(database, 'SELECT log_id FROM shared_copy').pluck().get();
-    if (other !== undefined && other !== logId) endInCopy(database);
-    if (other === logId) return null;
-    database.exec(`BEGIN IMMEDIATE;
-      CREATE TRIGGER copied_change_noted AFTER UPDATE ON notification BEGIN
-        INSERT OR IGNORE INTO copied_change VALUES (old.position);
-      END;`);
-    prepared(database, 'INSERT INTO shared_copy VALUES (1, ?)').run(logId);
-    database.exec('COMMIT');
-    return null;
+  place: ({ database }: Reading): NodePlace | null => nodePlace(database),
+  /** Identifies the log by its first notification, so that an interrupted copy of it can be repeated. */
+  source({ database }: Reading): string {
+    const sql =
+      'SELECT received_at_us, hex(dedupe_key) FROM notification ORDER BY position LIMIT 1';
+    return hash('sha256', JSON.stringify(prepared(database, sql).raw().get() ?? []), 'hex');
   },
-  /** Returns true if a copy into this log has begun. */
-  isCopying: ({ database }: Copying, logId: string): boolean =>
-    prepared(database, 'SELECT 1 FROM shared_copy WHERE log_id = ?').get(logId) !== undefined,
-  lastPosition: ({ database }: Copying): number => lastPosition(database),
+  lastPosition: ({ database }: Reading): number => lastPosition(database),
   /** Position up to which notifications were pruned: the shared log may still contain them. */
-  prunedTo: ({ database }: Copying): number => pruneHorizon(database)?.position ?? 0,
-  rows: ({ database }: Copying, after: number): CopiedPart | null => copiedRows(database, after),
-  noRows: ({ database }: Copying): CopiedPart => noRows(database),
-  changed: ({ database }: Copying, upTo: number): CopiedPart | null => changedRows(database, upTo),
-  dropChanges({ database }: Copying, seen: CopiedPart['seen']): void {
-    dropCopiedChanges(database, seen);
+  prunedTo: ({ database }: Reading): number => pruneHorizon(database)?.position ?? 0,
+  /** Returns an entry with the notifications after a position; null when there are none. */
+  rows({ database }: Reading, after: number): CopiedPart | null {
+    const sql = 'SELECT * FROM notification WHERE position > ? ORDER BY position';
+    const rows = prepared<[number], Row>(database, sql).iterate(after);
+    const [part] = partsOf(database, 'notification', rows);
+    return part === undefined ? null : copiedPart(database, part);
+  },
+  /** Returns an entry with the next notifications up to a position that may have changed since a time. */
+  changed(
+    { database }: Reading,
+    { after, upTo, sinceUs }: { after: number; upTo: number; sinceUs: number },
+  ): CopiedPart | null {
+    const rows = prepared<number[], Row>(
+      database,
+      `SELECT * FROM notification WHERE position > ? AND position <= ? AND last_seen_at_us >= ?
+       ORDER BY position LIMIT 1000`,
+    ).all(after, upTo, sinceUs);
+    const part = { table: 'notification', rows, bodies: [] };
+    return rows.length === 0 ? null : copiedPart(database, part);
+  },
+  /** Returns the entry of a log without notifications. */
+  noRows: ({ database }: Reading): CopiedPart =>
+    copiedPart(database, { table: 'notification', rows: [], bodies: [] }),
+  /** Begins to read all tables as they are now. */
+  begin({ database }: Reading): void {
+    database.exec('BEGIN');
   },
   /** Stops all writers of the log until `join` or `unlock`. */
-  lock({ database }: Copying): void {
+  lock({ database }: Reading): void {
     database.exec('BEGIN IMMEDIATE');
   },
-  unlock({ database }: Copying): void {
+  unlock({ database }: Reading): void {
     if (database.inTransaction) database.exec('ROLLBACK');
   },
   /** Returns the next part of the state tables; null after the last one. */
-  nextPart(copying: Copying): ReturnType<typeof encodeContent> | null {
-    copying.parts ??= readStateTables(copying.database);
-    const part = copying.parts.next();
+  nextPart(reading: Reading): EncodedContent | null {
+    reading.parts ??= readStateTables(reading.database);
+    const part = reading.parts.next();
     return part.done ? null : encodeContent(part.value);
   },
   /** Makes the log a node of the shared log. From now on, a receiver without EARSHOT_LOG_URL is refused. */
-  join({ database }: Copying, place: NodePlace): void {
+  join({ database }: Reading, place: NodePlace): void {
     joinCopied(database, place);
-    endInCopy(database);
     database.exec('COMMIT');
   },
-  /** Returns the same as `LogCopy.keysOf`. */
-  keysOf({ database }: Copying, from: number, to: number): { count: number; digest: string } {
+  /** Returns the same as `keysOf` of the shared log. */
+  keysOf({ database }: Reading, from: number, to: number): { count: number; digest: string } {
     const rows = prepared<[number, number], string>(
       database,
       `SELECT position || ':' || lower(hex(dedupe_key)) FROM notification
@@ -83,7 +94,7 @@ const operations = {
     return { count: rows.length, digest: hash('sha256', rows.join(','), 'hex') };
   },
   /** Makes the node a log of its own. */
-  leave({ database }: Copying): NodePlace {
+  leave({ database }: Reading): NodePlace {
     const place = nodePlace(database);
     if (place === null) {
       throw new AppError('conflict', 'The data directory does not belong to a shared log.');
@@ -94,21 +105,58 @@ const operations = {
         'This receiver has not yet filled itself from the shared log.',
       );
     }
-    database.exec(`BEGIN IMMEDIATE;
-      DELETE FROM shared_log;
-      DELETE FROM shared_result;
-      COMMIT`);
+    database.exec('BEGIN IMMEDIATE; DELETE FROM shared_log; DELETE FROM shared_result; COMMIT');
     return place;
   },
 };
 
 export type CopyOperations = typeof operations;
 
-export default serveThread<Copying>(({ dataDir }) => {
-  const copying: Copying = { database: openForWriting(dataDir), parts: undefined };
+function copiedPart(database: Database, part: TablePart): CopiedPart {
+  const encoded = encodeEntry({ kind: 'rows', part });
+  const reader = createBodyReader(database, 'transaction');
+  // Selected with all columns of the table.
+  const rows = part.rows as unknown as NotificationRow[];
   return {
-    operations,
-    context: () => copying,
-    close: () => copying.database.close(),
+    ...encoded,
+    keys: rows.map((row) => keyOf(row, reader.content(row.body_id))),
+    digest: hash('sha256', encoded.bytes, 'hex'),
+    lastPosition: rows.at(-1)?.position ?? 0,
   };
+}
+
+interface NotificationRow {
+  position: number;
+  dedupe_key: Uint8Array;
+  ack_id: string | null;
+  product_id: string;
+  event: string;
+  subscription: string | null;
+  subscription_id: string | null;
+  source: string;
+  body_id: number;
+  body_index: number;
+  event_us: number | null;
+  pushed_at_us: number | null;
+}
+
+function keyOf(row: NotificationRow, body: Uint8Array | undefined): CopiedKey {
+  const isCompared = row.ack_id !== null && row.source === 'push' && body !== undefined;
+  return {
+    position: row.position,
+    key: Buffer.from(row.dedupe_key).toString('hex'),
+    subscriptionId:
+      row.subscription_id === null ? null : digestOf(row.subscription_id.toLowerCase()),
+    subscription: row.subscription,
+    product: digestOf(row.product_id.toLowerCase()),
+    event: eventName(row.event),
+    content: isCompared ? itemDigest(body, row.body_index) : null,
+    recoveredUs: row.source === 'reconcile' ? row.event_us : null,
+    isPushed: row.pushed_at_us !== null,
+  };
+}
+
+export default serveThread<Reading>(({ dataDir }) => {
+  const reading: Reading = { database: openForWriting(dataDir), parts: undefined };
+  return { operations, context: () => reading, close: () => reading.database.close() };
 });

@@ -13,8 +13,8 @@ import {
   situationAt,
 } from '../../core/terms/evaluation.ts';
 import { openConfiguredLog } from './open.ts';
-import { databaseCheck, receiverCheck } from './status.ts';
-import type { DatabaseState } from './terms.ts';
+import type { DatabaseState } from './postgres-log.ts';
+import { receiverCheck } from './status.ts';
 
 const check = 'shared log';
 
@@ -37,7 +37,6 @@ async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
       const names = nodes.map(({ name }) => name);
       const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
       const evaluated = [
-        evaluate([databaseCheck], log.warnings(), { situation, fine: ok('no warnings') }),
         ...nodes.map((node) => evaluate([receiverCheck], node, { situation, fine: ok(node.name) })),
       ].filter(isProblem);
       return [
@@ -65,7 +64,7 @@ const warned = (text: string, nextStep: string) => finding(check, 'warning', tex
 
 const fewConnections = warned(
   'The database has too few free connections.',
-  'Raise max_connections, or use a pooler: each receiver needs five connections.',
+  'Raise max_connections, or use a pooler: each receiver needs four connections.',
 );
 
 function standbyFinding(

@@ -1,10 +1,41 @@
-/** The content of an entry of the shared log: deliveries with their parsed notifications, recovered events, or changes. */
-
+/** Entries of the shared log: their encoding, and their preparation, with all that the log needs to decide. */
+import { hash } from 'node:crypto';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { DriftShape, Fault, Notification } from '../../core/terms/notification.ts';
-import type { Delivery } from '../../core/terms/ports.ts';
-import type { MissingEvent } from '../../core/terms/subscription.ts';
+import { millisecondOf } from '../../core/terms/dates.ts';
+import {
+  type DriftShape,
+  type Fault,
+  lacksRecord,
+  type Notification,
+} from '../../core/terms/notification.ts';
+import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
+import {
+  type MissingEvent,
+  subscriptionEvents,
+  writtenEventUs,
+} from '../../core/terms/subscription.ts';
 import { compress, decompress } from '../../store/bodies/bodies.ts';
+import { bodyDocument } from '../../store/bodies/body-document.ts';
+import type { Database } from '../../store/engine/database.ts';
+import {
+  dedupeKey,
+  identityOf,
+  recoveredIdentityOf,
+  subscriptionKey,
+} from '../../store/log/dedupe-key.ts';
+import { quarantinedDelivery } from '../../store/log/quarantine.ts';
+import { lastPosition } from '../../store/log/queries.ts';
+import {
+  missingIn,
+  modificationDateUs,
+  publicationDelay,
+  type RecoverOptions,
+  recoveredEvent,
+  requireOwnBody,
+} from '../../store/log/recovered-events.ts';
+import { itemIn, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
+import type { TablePart } from './table-parts.ts';
+import type { LogItem, NewEntry } from './terms.ts';
 
 /** A delivery as it was parsed by the node that received it, so that all versions of earshot write the same. */
 export interface EntryDelivery
@@ -36,23 +67,11 @@ export type EntryContent =
   | { kind: 'deliveries'; deliveries: EntryDelivery[] }
   | { kind: 'recovered'; events: MissingEvent[]; atUs: number }
   | { kind: 'changes'; changes: Change[] }
-  | CopiedRows;
-
-/** Rows of a log that was copied into the shared log. */
-export interface CopiedRows {
-  kind: 'rows';
-  /** New rows, by their columns. `body_id` refers to `bodies`. */
-  rows: Record<string, unknown>[];
-  bodies: { id: number; bytes: Uint8Array; encoding: string | null }[];
-  /** Rows that have changed since they were copied. */
-  changed: Record<string, unknown>[];
-}
+  /** Notifications of a log that was copied into the shared log. */
+  | { kind: 'rows'; part: TablePart };
 
 /** Maximum size before compression: a body has at most 1 MiB, and each of its notifications adds some hundred bytes. */
 const rawBytesMax = 256 * 2 ** 20;
-
-/** Size of the bodies and rows after which a part of a copy or checkpoint ends. */
-export const partBytesMax = 4 * 2 ** 20;
 
 const lengthBytes = 4;
 
@@ -130,3 +149,168 @@ export function fromJson(json: string, bytes: Uint8Array): unknown {
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inOrder(one)]));
   }
 }
+
+/** An entry without its place in the log. */
+export type PreparedEntry = Pick<NewEntry, 'items' | 'checkedPosition' | 'payload' | 'encoding'>;
+
+/** A prepared delivery: number of its items, and its faults. */
+export interface PreparedDelivery {
+  items: number;
+  faults: readonly Fault[];
+}
+
+export interface PreparedDeliveries extends PreparedEntry {
+  deliveries: PreparedDelivery[];
+  publicationDelay: PublicationDelay | null;
+}
+
+/** Prepares one entry of these deliveries. A body that our own code fails on gets a fault. */
+export function prepareDeliveries(deliveries: readonly Delivery[]): PreparedDeliveries {
+  return entryOf(
+    deliveries.map((delivery) => prepareDelivery(delivery, null)),
+    deliveries[0],
+  );
+}
+
+/**
+ * Prepares the entry that stores a quarantined body. Returns the faults when it still cannot be stored. Throws
+ * `not_found`.
+ */
+export function prepareRetry(
+  database: Database,
+  quarantineId: number,
+  atUs: number,
+): PreparedDeliveries | { faults: Fault[] } {
+  const { delivery } = quarantinedDelivery(database, quarantineId);
+  const { faults } = readDelivery(delivery);
+  if (faults.length > 0) return { faults };
+  return entryOf([prepareDelivery(delivery, { quarantineId, atUs })], undefined);
+}
+
+/** Prepares the entry of recovered events, without those that this node knows. Null when nothing is left. */
+export function prepareRecovered(
+  database: Database,
+  { events, knownUpTo, atUs }: RecoverOptions,
+): { entry: PreparedEntry | null; isMissing: boolean[] } {
+  const isMissing = events.map(missingIn(database, { events, knownUpTo }));
+  const missing = events.filter((_, i) => isMissing[i]);
+  for (const event of missing) requireOwnBody(event);
+  if (missing.length === 0) return { entry: null, isMissing };
+  const written = missing.map((event) => ({ ...event, eventUs: writtenEventUs(event) }));
+  const { bytes, encoding } = encodeEntry({ kind: 'recovered', events: written, atUs });
+  const items = written.map(recoveredItem);
+  const checkedPosition = lastPosition(database);
+  return { entry: { items, checkedPosition, payload: bytes, encoding }, isMissing };
+}
+
+export function prepareChanges(changes: EntryContent & { kind: 'changes' }): PreparedEntry {
+  const { bytes, encoding } = encodeEntry(changes);
+  return { items: null, checkedPosition: null, payload: bytes, encoding };
+}
+
+interface ItemDelivery {
+  entry: EntryDelivery;
+  items: LogItem[];
+}
+
+function entryOf(
+  prepared: readonly ItemDelivery[],
+  first: Delivery | undefined,
+): PreparedDeliveries {
+  const { bytes, encoding } = encodeEntry({
+    kind: 'deliveries',
+    deliveries: prepared.map(({ entry }) => entry),
+  });
+  return {
+    items: prepared.flatMap(({ items }) => items),
+    checkedPosition: null,
+    payload: bytes,
+    encoding,
+    deliveries: prepared.map(({ entry, items }) => ({
+      items: items.length,
+      faults: entry.faults,
+    })),
+    publicationDelay: first === undefined ? null : publicationDelay(first),
+  };
+}
+
+function prepareDelivery(delivery: Delivery, retry: EntryDelivery['retry']): ItemDelivery {
+  const { body, encoded, receivedAtUs, subscription, source } = delivery;
+  const entry = {
+    ...{ receivedAtUs, subscription, source, body, encoding: encoded?.encoding ?? null, retry },
+    headers: delivery.headers,
+  };
+  try {
+    const { notifications, faults, drift } = readDelivery(delivery);
+    const items = notifications.map((one) => itemOf(delivery, one));
+    const written = notifications.map((one, i) => {
+      const { key = '', subscriptionKey: other = null, recoveredUs = null } = items[i] ?? {};
+      return { ...one, key, subscriptionKey: other, recoveredUs };
+    });
+    return { entry: { ...entry, notifications: written, faults, drift }, items };
+  } catch {
+    return { entry: { ...entry, notifications: [], faults: [notStorable], drift: [] }, items: [] };
+  }
+}
+
+function itemOf(delivery: Delivery, notification: Notification): LogItem {
+  const { subscription, source } = delivery;
+  const { ackId, productId, event, subscriptionId, notificationDateUs, index } = notification;
+  const recovered = recoveredEvent(delivery, notification);
+  if (recovered !== null) return recoveredItem(recovered);
+  const bodyDigest = () => hash('sha256', contentOf(delivery), 'hex');
+  const key = dedupeKey(identityOf(notification, { subscription, bodyDigest }));
+  const id = subscriptionId?.toLowerCase() ?? null;
+  const isCompared = ackId !== null && source === 'push';
+  const stateUs =
+    event === 'modified' && source !== 'reconcile'
+      ? modificationDateUs(contentOf(delivery), index)
+      : null;
+  return {
+    key: hex(key),
+    subscriptionKey: ackId === null || id === null ? null : hex(subscriptionKey(key, id)),
+    subscriptionId: id === null ? null : digestOf(id),
+    subscription,
+    product: digestOf(productId.toLowerCase()),
+    event: eventName(event),
+    content: isCompared ? itemDigest(contentOf(delivery), index) : null,
+    isPush: source !== 'reconcile' && !(event === 'modified' && lacksRecord(source, notification)),
+    stateMs: stateUs === null ? null : millisecondOf(stateUs),
+    notificationMs: notificationDateUs === null ? null : millisecondOf(notificationDateUs),
+    recoveredUs: null,
+  };
+}
+
+function recoveredItem(event: Omit<MissingEvent, 'body' | 'encoded'>): LogItem {
+  const { subscription, productId, event: name, eventUs } = event;
+  return {
+    key: hex(dedupeKey(recoveredIdentityOf(event))),
+    ...{ subscriptionKey: null, subscriptionId: null, subscription },
+    product: digestOf(productId.toLowerCase()),
+    event: eventName(name),
+    ...{ content: null, isPush: false, stateMs: null, notificationMs: null, recoveredUs: eventUs },
+  };
+}
+
+/** Names of other events are not trusted: PostgreSQL refuses some characters. */
+export function eventName(event: string): string {
+  return subscriptionEvents.some((known) => known === event) ? event : `#${digestOf(event)}`;
+}
+
+/** Digest of a notification in a body, regardless of the order of its keys. */
+export function itemDigest(body: Uint8Array, index: number): string {
+  return digestOf(canonicalJson(itemIn(bodyDocument(body), index)));
+}
+
+/** JSON with sorted keys. Our parser limits the depth. */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, one]) => `${JSON.stringify(key)}:${canonicalJson(one)}`).join(',')}}`;
+}
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+/** The first 96 bits: different texts have different ones, and an index stays small. */
+export const digestOf = (text: string) => hash('sha256', text, 'hex').slice(0, 24);

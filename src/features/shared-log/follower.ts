@@ -4,12 +4,14 @@ import { type AcquireLock, errorFields } from '../../core/host/job.ts';
 import type { Remote } from '../../core/host/rpc.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
+import type { IntakeActivity } from '../../store/log/intake-activity.ts';
 import type { NodePlace } from './apply-entries.ts';
 import type { NodeWrites } from './node-thread.ts';
-import type { LogPart, SharedLog } from './terms.ts';
+import type { SharedLog } from './postgres-log.ts';
+import type { LogPart } from './terms.ts';
 
-/** Interval of polling: messages about new entries may get lost. */
-const pollMs = 1_000;
+/** Interval of polling for entries of other nodes. */
+const pollMs = 250;
 
 /** Wait after a failure. */
 const retryMs = 1_000;
@@ -36,24 +38,20 @@ export interface FollowerState {
 }
 
 export interface FollowerOptions {
-  log: Pick<SharedLog, 'head' | 'read' | 'news' | 'checkpointNumber' | 'checkpointParts'>;
-  writer: Pick<
-    Remote<NodeWrites>,
-    'place' | 'apply' | 'setStateFrom' | 'loadPart' | 'removePruned'
-  >;
+  log: SharedLog;
+  writer: Remote<NodeWrites>;
   /** Excludes other processes of this node while the checkpoint is loaded. */
   acquireLock: AcquireLock;
   place: NodePlace;
   logger: Logger;
-  /** Called after entries were applied; must not throw. */
-  onApplied: (applied: { deliveries: number }) => void;
+  /** Notes the applied deliveries. */
+  activity: IntakeActivity;
 }
 
 /** Follows the log until it is stopped. Failures are logged once and retried. */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #stopping = new AbortController();
-  readonly #waiting = new Set<{ number: number; resolve: () => void }>();
   readonly #running: Promise<void>;
   #applied: number;
   #batchId: string | null;
@@ -79,18 +77,15 @@ export class Follower {
 
   /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
   async until(number: number, timeoutMs = untilMs): Promise<void> {
-    if (this.#hasApplied(number)) return;
-    const waiting = { number, resolve: () => {} };
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve, reject) => {
-      waiting.resolve = resolve;
-      this.#waiting.add(waiting);
-      const waitMs = this.state.isStuck ? Math.min(timeoutMs, stuckUntilMs) : timeoutMs;
-      timer = setTimeout(() => reject(this.#notApplied()), waitMs);
-    }).finally(() => {
-      clearTimeout(timer);
-      this.#waiting.delete(waiting);
-    });
+    const { signal } = this.#stopping;
+    const waitMs = this.state.isStuck ? Math.min(timeoutMs, stuckUntilMs) : timeoutMs;
+    const deadlineMs = performance.now() + waitMs;
+    // A node without its checkpoint has applied nothing completely.
+    while (this.#stateFrom !== 0 || number > this.#applied) {
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs <= 0 || signal.aborted) throw this.#notApplied();
+      await this.#options.activity.next(leftMs, signal);
+    }
   }
 
   async stop(): Promise<void> {
@@ -113,30 +108,20 @@ export class Follower {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    const { log, writer, onApplied } = this.#options;
+    const { log, writer, activity } = this.#options;
     if (this.#applied === this.#stateFrom) await this.#loadCheckpoint();
     const part = await log.read(this.#applied);
     await requireSame(part, { applied: this.#applied, batchId: this.#batchId }, log);
     if (part.entries.length === 0) {
       this.#setFault(null);
-      return log.news(pollMs, signal);
+      return log.news(this.#applied, pollMs, signal);
     }
     // Another process of this node may have applied more.
     const { applied, batchId, deliveries } = await writer.apply(part.entries);
     this.#applied = applied;
     this.#batchId = batchId;
     this.#setFault(null);
-    this.#resolveWaiting();
-    onApplied({ deliveries });
-  }
-
-  /** A node without its checkpoint has applied nothing completely. */
-  #hasApplied(number: number): boolean {
-    return this.#stateFrom === 0 && number <= this.#applied;
-  }
-
-  #resolveWaiting(): void {
-    for (const { number, resolve } of this.#waiting) if (this.#hasApplied(number)) resolve();
+    activity.note({ deliveries });
   }
 
   /** Loads the checkpoint, or waits for the entry of the one that has replaced it. */
@@ -149,7 +134,7 @@ export class Follower {
       const { stateFrom } = (await this.#options.writer.place()) ?? { stateFrom: 0 };
       this.#stateFrom = stateFrom;
       if (stateFrom === this.#applied) await this.#loadParts();
-      this.#resolveWaiting();
+      this.#options.activity.wake();
     } finally {
       release();
     }
@@ -163,6 +148,7 @@ export class Follower {
       this.#stateFrom = newest;
       return;
     }
+    await writer.clear();
     for await (const part of log.checkpointParts(newest)) {
       this.#stopping.signal.throwIfAborted();
       await writer.loadPart(part);
@@ -201,7 +187,7 @@ export class Follower {
 async function requireSame(
   { lastBatchId, entries }: LogPart,
   { applied, batchId }: Pick<NodePlace, 'applied' | 'batchId'>,
-  log: Pick<SharedLog, 'head'>,
+  log: SharedLog,
 ): Promise<void> {
   if (applied === 0 || batchId === null || lastBatchId === batchId) return;
   if (lastBatchId === null && entries[0]?.number === applied + 1) return;

@@ -1,9 +1,7 @@
 /** The feature `shared-log`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/rpc.ts';
-import { defineTables } from '../../store/tables.ts';
 import type { FollowerState } from './follower.ts';
-import type { SharedLog } from './terms.ts';
+import type { SharedLog } from './postgres-log.ts';
 
 declare module '../../store/store.ts' {
   /** Place of a node in the shared log. */
@@ -29,16 +27,8 @@ export const sharedLog = defineFeature({
       load: async () => (await import('./command.ts')).logCommand,
     },
   ],
-  tables: [
-    defineTables({
-      group: 'sharedLog',
-      operations: moduleFile('./operations', import.meta.url),
-      reader: () => ({}),
-      store: () => ({}),
-    }),
-  ],
   sharedStore: async () => (await import('./open.ts')).sharedStore,
-  beforeStart: async (io) => (await import('./before-start.ts')).copySharedFiles(io),
+  beforeStart: async (io) => (await import('./open.ts')).copySharedFiles(io),
   settings: () => import('./settings.ts'),
   jobs: [
     {

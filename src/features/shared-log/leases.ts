@@ -1,18 +1,21 @@
 /** Leases: the right of one node to a job, for a time that the node prolongs. */
 
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AcquireLock, Release } from '../../core/host/job.ts';
 import { jittered } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import type { Connections } from './connection.ts';
-import { answerMs, lockTimeoutMs, sqlErrors } from './database.ts';
-import type { Lease, LeaseTerm, SharedLog } from './terms.ts';
+import { answerMs, type Connections, lockTimeoutMs, ownError, sqlErrors } from './connection.ts';
 
 /** Duration of a lease. Another node takes over after this time, and one more attempt. */
 const leaseMs = 15_000;
 const renewMs = 4_000;
 
 /** The holder gives up this much earlier than the database: its own clock may run at another speed. */
-const marginMs = 3_000;
+const marginMs = 4_000;
+
+/** Interval of the check whether a lease must be renewed, or has ended. */
+const checkMs = 500;
 
 /** Interval of attempts to acquire a lease. */
 const attemptMs = 2_000;
@@ -68,23 +71,32 @@ export const leaseSql = `
     END $$;
 `;
 
+/** A right to a job. The term grows with each new holder. */
+export interface LeaseTerm {
+  name: string;
+  term: number;
+}
+
+/** A lease, with the function that releases it. */
+export interface Lease extends Release {
+  readonly lost: AbortSignal;
+  /** The last entry before this term: entries of earlier holders are not after it. */
+  readonly since: number;
+  /** Gives up the lease as if it had expired: it is not renewed, and writes under it are refused. */
+  giveUp(reason: string): void;
+}
+
+/** `isReady`: each attempt is made only if this node can use the lease. */
+type AcquireOptions = Parameters<AcquireLock>[1] & { isReady?: () => boolean };
+
 interface LeasesOptions {
   nodeId: string;
   random: () => number;
   log: Logger;
 }
 
-export interface Leases {
-  acquire(name: string, options: Parameters<SharedLog['acquireLease']>[1]): Promise<Lease>;
-  /** Returns the term of a lease of this process; null for none. Throws `conflict` for a lost one. */
-  current(name: string): LeaseTerm | null;
-  /** Releases all leases. */
-  close(): Promise<void>;
-}
-
-export function createLeases({ query }: Connections, options: LeasesOptions): Leases {
-  const { nodeId, random, log } = options;
-  const active = new Map<string, ActiveLease>();
+export function createLeases({ query }: Connections, { nodeId, random, log }: LeasesOptions) {
+  const active = new Map<string, ReturnType<typeof keep>>();
   const acquireOnce = async (name: string) => {
     // Before the request: the lease begins when the database has it.
     const sinceMs = performance.now();
@@ -94,165 +106,110 @@ export function createLeases({ query }: Connections, options: LeasesOptions): Le
       answerMs,
     );
     if (row === undefined) return null;
-    return { term: Number(row.lease_term), since: Number(row.head_number), sinceMs };
-  };
-  const renew = async (name: string, term: number, forMs: number) => {
-    const [row] = await query<{ renewed: boolean }>(
-      'SELECT earshot.renew_lease($1, $2, $3, $4) AS renewed',
-      [name, nodeId, term, forMs],
-      answerMs,
-    );
-    return row?.renewed === true;
-  };
-  const keep = (name: string, { term, since, sinceMs }: Acquired): Lease => {
-    const lease = new ActiveLease({ name, term }, { sinceMs, renew, log });
-    active.set(name, lease);
-    const release = () => {
-      // A lost one stays until the next: late writes of its job are refused.
-      if (active.get(name) === lease && !lease.lost.aborted) active.delete(name);
-      void lease.release();
+    const term = Number(row.lease_term);
+    const renew = async (forMs: number) => {
+      const [renewed] = await query<{ renewed: boolean }>(
+        'SELECT earshot.renew_lease($1, $2, $3, $4) AS renewed',
+        [name, nodeId, term, forMs],
+        answerMs,
+      );
+      return renewed?.renewed === true;
     };
-    const giveUp = (reason: string) => lease.lose(reason);
-    return Object.assign(release, { lost: lease.lost, since, giveUp });
+    return { since: Number(row.head_number), lease: keep({ name, term }, { sinceMs, renew, log }) };
   };
   return {
-    acquire: async (name, { waitMs, signal, isReady = () => true }) => {
+    /** Acquires a lease. Rejects as `AcquireLock` does. */
+    acquireLease: async (
+      name: string,
+      { waitMs, signal, isReady = () => true }: AcquireOptions,
+    ): Promise<Lease> => {
       const deadlineMs = performance.now() + waitMs;
       for (;;) {
         signal?.throwIfAborted();
         // Another part of this process may have it.
-        const isFree = active.get(name)?.isReleased ?? true;
+        const isFree = active.get(name)?.isReleased() ?? true;
         const acquired = isFree && isReady() ? await acquireOnce(name) : null;
-        if (acquired !== null) return keep(name, acquired);
+        if (acquired !== null) {
+          const { lease, since } = acquired;
+          active.set(name, lease);
+          return Object.assign(() => void lease.release(), {
+            ...{ lost: lease.lost, since, giveUp: lease.lose },
+          });
+        }
         const leftMs = deadlineMs - performance.now();
         if (leftMs <= 0)
           throw new AppError('conflict', `Another receiver holds the lease "${name}".`);
-        await wait(Math.min(leftMs, jittered(attemptMs, random)), signal);
+        const wait = delay(Math.min(leftMs, jittered(attemptMs, random)), undefined, { signal });
+        await wait.catch(() => signal?.throwIfAborted());
       }
     },
-    current: (name) => active.get(name)?.current() ?? null,
-    close: async () => {
-      const open = [...active.values()];
-      active.clear();
-      await Promise.all(open.map((lease) => lease.release()));
+    /** Returns the term of a lease of this process; null for none. Throws `conflict` for a lost one. */
+    currentLease: (name: string): LeaseTerm | null => active.get(name)?.current() ?? null,
+    releaseAll: async () => {
+      await Promise.all([...active.values()].map((lease) => lease.release()));
     },
   };
 }
 
-/** Resolves after the time; rejects with the reason of the signal. */
-function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', abort, { once: true });
-  });
-}
-
-interface Acquired {
-  term: number;
-  /** The last entry before the lease. */
-  since: number;
+interface KeepOptions {
+  /** Time of the request that acquired it, by the monotonic clock. */
   sinceMs: number;
-}
-
-interface LeaseOptions {
-  /** Start of the last renewal, by the monotonic clock. */
-  sinceMs: number;
-  renew: (name: string, term: number, forMs: number) => Promise<boolean>;
+  /** Returns false when another node has the lease. */
+  renew: (forMs: number) => Promise<boolean>;
   log: Logger;
 }
 
-/** A lease that is renewed until it is released or lost. */
-class ActiveLease {
-  readonly #lease: LeaseTerm & { name: string };
-  readonly #options: LeaseOptions;
-  readonly #lost = new AbortController();
-  #untilMs: number;
-  readonly #timer: NodeJS.Timeout;
-  /** Ends the lease in time, also while a renewal waits for its answer. */
-  #end: NodeJS.Timeout;
-  #renewing: Promise<void> | undefined;
-  #released: Promise<void> | undefined;
-
-  constructor(lease: LeaseTerm & { name: string }, options: LeaseOptions) {
-    this.#lease = lease;
-    this.#options = options;
-    this.#untilMs = options.sinceMs + leaseMs - marginMs;
-    this.#timer = setInterval(() => {
-      this.#renewing ??= this.#renew().finally(() => {
-        this.#renewing = undefined;
-      });
-    }, renewMs).unref();
-    this.#end = this.#endLater();
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  get isReleased(): boolean {
-    return this.#released !== undefined;
-  }
-
-  /** Checks the clock, too: after a pause of the process, no timer has run yet. */
-  current(): LeaseTerm {
-    if (performance.now() >= this.#untilMs) this.lose('not renewed in time');
-    if (this.#lost.signal.aborted) {
-      throw new AppError('conflict', 'Another receiver has taken over this job.', {
-        facts: { reason: 'lease-lost' },
-      });
-    }
-    return this.#lease;
-  }
-
-  async #renew(): Promise<void> {
-    const { name, term } = this.#lease;
-    const sinceMs = performance.now();
+/** Renews a lease until it is released or lost. */
+function keep(lease: LeaseTerm, { sinceMs, renew, log }: KeepOptions) {
+  const { name } = lease;
+  const lost = new AbortController();
+  let renewedMs = sinceMs;
+  let renewing: Promise<void> | undefined;
+  let released: Promise<void> | undefined;
+  const lose = (reason: string) => {
+    if (lost.signal.aborted || released !== undefined) return;
+    clearInterval(timer);
+    log.warn({ lease: name, reason }, 'lost a lease');
+    lost.abort();
+  };
+  const renewNow = async () => {
+    const startedMs = performance.now();
     try {
-      if (await this.#options.renew(name, term, leaseMs)) {
-        this.#untilMs = sinceMs + leaseMs - marginMs;
-        clearTimeout(this.#end);
-        this.#end = this.#endLater();
-      } else this.lose('taken over');
+      if (await renew(leaseMs)) renewedMs = startedMs;
+      else lose('taken over');
     } catch (error) {
-      this.#options.log.debug({ lease: name, reason: errorText(error) }, 'failed to renew a lease');
+      log.debug({ lease: name, reason: errorText(error) }, 'failed to renew a lease');
     }
-  }
-
-  #endLater(): NodeJS.Timeout {
-    const ms = Math.max(0, this.#untilMs - performance.now());
-    return setTimeout(() => this.lose('not renewed in time'), ms).unref();
-  }
-
-  lose(reason: string): void {
-    if (this.#lost.signal.aborted || this.#released !== undefined) return;
-    this.#stop();
-    this.#options.log.warn({ lease: this.#lease.name, reason }, 'lost a lease');
-    this.#lost.abort();
-  }
-
-  #stop(): void {
-    clearInterval(this.#timer);
-    clearTimeout(this.#end);
-  }
-
-  /** Never rejects: without an answer, the lease expires. */
-  release(): Promise<void> {
-    this.#stop();
-    this.#released ??= this.#giveBack();
-    return this.#released;
-  }
-
-  async #giveBack(): Promise<void> {
-    await this.#renewing;
-    if (this.#lost.signal.aborted) return;
-    const { name, term } = this.#lease;
-    await this.#options.renew(name, term, 0).catch(() => undefined);
-  }
+  };
+  const check = () => {
+    const ageMs = performance.now() - renewedMs;
+    if (ageMs >= leaseMs - marginMs) return lose('not renewed in time');
+    if (ageMs < renewMs) return;
+    renewing ??= renewNow().finally(() => {
+      renewing = undefined;
+    });
+  };
+  const timer = setInterval(check, checkMs).unref();
+  const giveBack = async () => {
+    await renewing;
+    // Without an answer, the lease expires.
+    if (!lost.signal.aborted) await renew(0).catch(() => undefined);
+  };
+  return {
+    lost: lost.signal,
+    lose,
+    isReleased: () => released !== undefined,
+    /** Returns null after the release, except for a lost lease: late writes of its job are refused. */
+    current: () => {
+      // After a pause of the process, no timer has run yet.
+      if (released === undefined) check();
+      if (lost.signal.aborted) throw ownError(sqlErrors.leaseLost);
+      return released === undefined ? lease : null;
+    },
+    release: () => {
+      clearInterval(timer);
+      released ??= giveBack();
+      return released;
+    },
+  };
 }

@@ -7,19 +7,18 @@ import { AppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Logger } from '../../core/terms/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
-import { StoreThread, withThread } from '../../store/engine/thread.ts';
+import { StoreThread } from '../../store/engine/thread.ts';
 import { IntakeActivity } from '../../store/log/intake-activity.ts';
 import type { Writes } from '../../store/log/writer-thread.ts';
 import { openStoreReader, type Shared, type Store, writePorts } from '../../store/store.ts';
 import { type TablesSlot, tableFiles } from '../../store/tables.ts';
 import type { NodePlace } from './apply-entries.ts';
-import type { CheckpointReads } from './checkpoint-thread.ts';
+import { stateOf, withCopyThread } from './copy-log.ts';
 import { Follower } from './follower.ts';
-import { createNodeChanges } from './node-changes.ts';
-import { NodeIntake } from './node-intake.ts';
 import type { NodeWrites } from './node-thread.ts';
+import { NodeChanges, NodeIntake } from './node-writes.ts';
+import type { SharedLog } from './postgres-log.ts';
 import { createFileSync, shareCredentials } from './shared-files.ts';
-import type { SharedLog } from './terms.ts';
 
 /** Timeout of a call to the writer thread. */
 const callTimeoutSeconds = 30;
@@ -49,7 +48,6 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     ...{ dataDir, diskReserveBytes, callTimeoutSeconds, tables: tableFiles(tables) },
   });
   const writer = remote<NodeWrites>(thread);
-  const acquireLocal = createAcquireLock(dataDir);
   let log: SharedLog | undefined;
   try {
     await thread.start();
@@ -66,12 +64,12 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     await requireSameLog(log, place.logId, dataDir);
     const activity = new IntakeActivity();
     const follower = new Follower({
-      ...{ log, writer, place, logger: options.logger, acquireLock: acquireLocal },
-      onApplied: ({ deliveries }) => activity.note({ deliveries }),
+      ...{ log, writer, place, logger: options.logger, activity },
+      acquireLock: createAcquireLock(dataDir),
     });
     const parts = { log, writer, follower, newId: options.newId, logger: options.logger };
     const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit: options.onCommit });
-    const changes = createNodeChanges({ ...parts, thread, tables });
+    const changes = new NodeChanges({ ...parts, thread, tables });
     const reader = openStoreReader(dataDir, tables);
     const ports = writePorts(reader, remote<Writes>(changes), { tables, activity });
     const opened = log;
@@ -131,21 +129,13 @@ async function join(
 }
 
 /** Saves the state after the last applied entry, which is read on its own thread. */
-async function saveCheckpoint(log: SharedLog, { dataDir }: DataPlace): Promise<number> {
-  return withThread<CheckpointReads, number>(
-    moduleFile('./checkpoint-thread', import.meta.url),
-    { dataDir },
-    async (reading) => {
-      const number = await reading.begin();
-      await log.saveCheckpoint(number, parts());
-      return number;
-      async function* parts() {
-        for (let part = await reading.next(); part !== null; part = await reading.next())
-          yield part;
-      }
-    },
-  );
-}
+const saveCheckpoint = (log: SharedLog, place: DataPlace): Promise<number> =>
+  withCopyThread(place, async (reading) => {
+    await reading.begin();
+    const number = (await reading.place())?.applied ?? 0;
+    await log.saveCheckpoint(number, stateOf(reading));
+    return number;
+  });
 
 async function requireUsable(log: SharedLog, { isNew }: { isNew: boolean }): Promise<void> {
   const { state } = await log.head();
@@ -181,7 +171,7 @@ const sinceMs = 5_000;
  * Locks of the shared log are leases. The holder has applied everything that earlier holders have written. A node that
  * is stuck acquires none, and gives up the ones that it has.
  */
-function createAcquire(log: SharedLog, follower: Pick<Follower, 'state' | 'until'>): AcquireLock {
+function createAcquire(log: SharedLog, follower: Follower): AcquireLock {
   return async (name, options) => {
     await follower.until((await log.head()).number);
     const isReady = () => !follower.state.isStuck;

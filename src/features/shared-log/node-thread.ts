@@ -25,16 +25,17 @@ import {
   nodePlace,
   setStateFrom,
 } from './apply-entries.ts';
-import { type Change, decodeContent } from './entry.ts';
 import {
+  type Change,
+  decodeContent,
   type PreparedDeliveries,
   type PreparedEntry,
   prepareChanges,
   prepareDeliveries,
   prepareRecovered,
   prepareRetry,
-} from './prepare-entry.ts';
-import { type TablePart, writeStateTable } from './state-tables.ts';
+} from './entry.ts';
+import { clearStateTables, type TablePart, writePart } from './table-parts.ts';
 import type { EncodedContent, LogEntry } from './terms.ts';
 
 interface Writer {
@@ -53,11 +54,13 @@ const tasks = {
   setStateFrom({ connection }: Writer, number: number): void {
     connection.transact((database) => setStateFrom(database, number));
   },
+  /** Removes all rows of state tables, before the first part of a checkpoint is loaded. */
+  clear({ connection }: Writer): void {
+    connection.transact(clearStateTables);
+  },
   loadPart({ connection, requireSpace }: Writer, part: EncodedContent): void {
     requireSpace();
-    connection.transact((database) => {
-      writeStateTable(database, decodeContent(part) as TablePart);
-    });
+    connection.transact((database) => writePart(database, decodeContent(part) as TablePart));
   },
   /** Removes rows that were pruned before the loaded checkpoint. Returns their number; 0 when none is left. */
   removePruned: ({ connection }: Writer): number => connection.transact(removePruned),

@@ -1,12 +1,18 @@
 /** Opens the shared log of the settings, and the store of a node. */
 
-import type { Config } from '../../core/config/config.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { type Config, checkConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { type SharedStore, type StoreIo, silent } from '../../store/open-configured.ts';
+import {
+  openSharedParts,
+  type SharedStore,
+  type StoreIo,
+  silent,
+} from '../../store/open-configured.ts';
 import { tablesOf } from '../../store/tables.ts';
+import type { SharedLog } from './postgres-log.ts';
 import { createFileSync } from './shared-files.ts';
-import type { SharedLog } from './terms.ts';
 
 /** Opens the shared log without a store. Throws `configuration` if it is not configured. */
 export async function openConfiguredLog(
@@ -24,38 +30,40 @@ export async function openConfiguredLog(
   return openSharedLog({ ...sharedLog, nodeId, newId, random, log: silent });
 }
 
-const openNode: SharedStore['open'] = (
-  config,
-  io,
-  { log: logger = silent, mustExist, onCommit },
-) => {
-  const { sharedLog, dataDir, diskReserveBytes } = config;
-  if (sharedLog === null) return null;
-  const { newId, random, features } = io;
-  const { urls, needsStandby } = sharedLog;
-  return (async () => {
-    if (mustExist === true) requireDatabase(dataDir);
-    const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
-      import('./node-store.ts'),
-      import('./postgres-log.ts'),
-    ]);
-    return openNodeStore({
-      ...{ dataDir, diskReserveBytes, onCommit, tables: tablesOf(features), features },
-      openLog: (nodeId) =>
-        openSharedLog({ urls, needsStandby, nodeId, newId, random, log: logger }),
-      ...{ newId, logger },
-    });
-  })();
+/** Opens the store of a node, or what all receivers share. */
+export const sharedStore: SharedStore = {
+  open: (config, io, { log: logger = silent, mustExist, onCommit }) => {
+    const { sharedLog, dataDir, diskReserveBytes } = config;
+    if (sharedLog === null) return null;
+    const { newId, random, features } = io;
+    return (async () => {
+      if (mustExist === true) requireDatabase(dataDir);
+      const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
+        import('./node-store.ts'),
+        import('./postgres-log.ts'),
+      ]);
+      return openNodeStore({
+        ...{ dataDir, diskReserveBytes, onCommit, tables: tablesOf(features), features },
+        openLog: (nodeId) => openSharedLog({ ...sharedLog, nodeId, newId, random, log: logger }),
+        ...{ newId, logger },
+      });
+    })();
+  },
+  openParts: (config, io) => {
+    if (config.sharedLog === null) return null;
+    return openConfiguredLog(config, io, io.newId()).then(({ acquireLease, files, close }) => ({
+      ...{ acquireLock: acquireLease, close },
+      syncFiles: createFileSync(config.dataDir, files, io.features),
+    }));
+  },
 };
 
-const openParts: SharedStore['openParts'] = (config, io) => {
-  const { sharedLog, dataDir } = config;
-  if (sharedLog === null) return null;
-  return openConfiguredLog({ sharedLog }, io, io.newId()).then((log) => ({
-    acquireLock: log.acquireLease,
-    syncFiles: createFileSync(dataDir, log.files, io.features),
-    close: () => log.close(),
-  }));
-};
-
-export const sharedStore: SharedStore = { open: openNode, openParts };
+/** Copies the shared files before `earshot start` reads them. */
+export async function copySharedFiles(io: Io): Promise<void> {
+  const { config, problems } = checkConfig(io, ['data']);
+  const { dataDir, sharedLog, diskReserveBytes } = config;
+  // Problems are reported with those of all other settings.
+  if (problems.length > 0 || !sharedLog || dataDir === undefined) return;
+  const shared = await openSharedParts({ dataDir, sharedLog, diskReserveBytes }, io);
+  await shared.syncFiles?.().finally(shared.close);
+}

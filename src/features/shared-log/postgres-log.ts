@@ -4,16 +4,20 @@ import { z } from 'zod';
 import { jittered } from '../../core/host/job.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { addPartitions, checkpoints } from './checkpoints.ts';
-import { type Connections, openConnections } from './connection.ts';
-import { createCopyTarget } from './copy-target.ts';
-import { answerMs, closedLog } from './database.ts';
-import { createFiles } from './files.ts';
+import { IntakeActivity } from '../../store/log/intake-activity.ts';
+import { addPartitions, checkpoints, createCopyTarget } from './checkpoints.ts';
+import { answerMs, type Connections, openConnections, ownError, sqlErrors } from './connection.ts';
 import { createLeases } from './leases.ts';
-import { nodeReports } from './node-reports.ts';
 import { migrationsOf, partitionEntriesDefault } from './schema.ts';
-import type { AppendedEntry, ItemOutcome, LogHead, LogPart, NewEntry, SharedLog } from './terms.ts';
-import { createWakeUp } from './wake-up.ts';
+import { createFiles } from './shared-files.ts';
+import {
+  type AppendedEntry,
+  type ItemOutcome,
+  type LogHead,
+  type LogPart,
+  type NewEntry,
+  nodeSilentMs,
+} from './terms.ts';
 
 /** The oldest supported version of PostgreSQL, as `server_version_num`. */
 const versionMin = 150_000;
@@ -47,12 +51,15 @@ export interface SharedLogOptions {
   partitionEntries?: number;
 }
 
+/** Calls reject with `unavailable` when the database cannot be used, and when the result is unknown. */
+export type SharedLog = Awaited<ReturnType<typeof openSharedLog>>;
+
 /**
  * Opens the shared log; creates its tables in the schema `earshot` when they are missing. Rejects with `configuration`
  * for a server that cannot keep an answered notification, or of a newer earshot, and with `unavailable`.
  */
-export async function openSharedLog(options: SharedLogOptions): Promise<SharedLog> {
-  const connections = openConnections(options.urls, options.log);
+export async function openSharedLog(options: SharedLogOptions) {
+  const connections = openConnections(options.urls);
   try {
     await requireServer(connections);
     await migrate(connections, migrationsOf(options.partitionEntries ?? partitionEntriesDefault));
@@ -60,29 +67,34 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
     await connections.close();
     throw error;
   }
-  const { needsStandby } = options;
-  const leases = createLeases(connections, options);
-  const wakeUp = createWakeUp(connections, options.log);
-  const append = (entry: NewEntry) => appendEntry(connections, entry, options);
+  const { releaseAll, ...leases } = createLeases(connections, options);
+  const own = new IntakeActivity();
+  let newest = 0;
   return {
     ...reads(connections),
     ...checkpoints(connections),
-    ...nodeReports(connections, needsStandby),
+    ...nodeReports(connections, options.needsStandby),
+    ...leases,
     files: createFiles(connections),
-    copy: createCopyTarget(connections, options.nodeId, reads(connections).head),
-    append: async (entry) => {
-      const appended = await append(entry);
-      wakeUp.announce();
+    copy: createCopyTarget(connections, options.nodeId),
+    /**
+     * Appends an entry, on disk when it resolves. A repeated call with the same batch id returns the first result. Rejects
+     * with `conflict` when the lease, a position or an item refuses it.
+     */
+    append: async (entry: NewEntry): Promise<AppendedEntry> => {
+      const appended = await appendEntry(connections, entry, options);
+      newest = Math.max(newest, appended.number);
+      own.wake();
       return appended;
     },
+    /** Proves that the log accepts appends. Rejects with `unavailable` and the reason. */
     check: () => checkWritable(connections, options),
-    warnings: connections.warnings,
-    news: (timeoutMs, signal) => wakeUp.next(timeoutMs, signal),
-    acquireLease: (name, when) => leases.acquire(name, when),
-    currentLease: (name) => leases.current(name),
+    /** Resolves when this process has appended an entry after this one, after the time, or when the signal is aborted. */
+    news: async (after: number, timeoutMs: number, signal: AbortSignal) => {
+      if (newest <= after) await own.next(timeoutMs, signal);
+    },
     close: async () => {
-      await leases.close();
-      await wakeUp.close();
+      await releaseAll();
       await connections.close();
     },
   };
@@ -218,7 +230,7 @@ async function checkWritable(
     [needsStandby],
     answerMs,
   );
-  if (head?.state !== 'open') throw closedLog();
+  if (head?.state !== 'open') throw ownError(sqlErrors.notOpen);
 }
 
 interface EntryRow {
@@ -269,6 +281,103 @@ function reads({ query }: Connections) {
       return {
         lastBatchId: isKnown ? first.batchId : null,
         entries: entries.slice(Number(isKnown)),
+      };
+    },
+  };
+}
+
+/** A node as last reported. */
+const nodeSchema = z.object({
+  /** Random id of the data directory. */
+  id: z.string(),
+  name: z.string(),
+  /** Last entry that it has applied. */
+  applied: z.coerce.number(),
+  /** Entries that it had not applied at the time of the report. */
+  lag: z.coerce.number(),
+  /** Age of the report, by the clock of the database. */
+  ageMs: z.number(),
+  facts: z.object({
+    version: z.string(),
+    startedAtUs: z.number(),
+    /** Reason for refusing notifications; null if it accepts them. */
+    refusing: z.string().nullable(),
+    /** Why it applies no entries; null if it does. */
+    fault: z.string().nullable(),
+    freeBytes: z.number().nullable(),
+    /** Digest of the endpoint credentials that it accepts. */
+    credentials: z.string(),
+  }),
+});
+export type KnownNode = z.infer<typeof nodeSchema>;
+
+export type DatabaseState = Awaited<ReturnType<SharedLog['database']>>;
+
+/** Reports of the nodes, and the state of the database. */
+function nodeReports({ query }: Connections, needsStandby: boolean) {
+  return {
+    /** Stores the report of a node about itself. */
+    report: async ({ id, name, applied, facts }: Omit<KnownNode, 'lag' | 'ageMs'>) => {
+      const [row] = await query<{ started: string | null }>(
+        'SELECT earshot.report($1, $2, $3, $4, $5) AS started',
+        [...[id, name, applied, JSON.stringify(facts), needsStandby]],
+      );
+      // An earlier start is that of this receiver before its restart.
+      if (row?.started == null || Number(row.started) <= facts.startedAtUs) return;
+      throw new AppError(
+        'conflict',
+        'Another running receiver has the same id: its data directory is a copy of this one.',
+        {
+          advice: 'Stop one of the two, delete its data directory, and start it: it fills itself.',
+        },
+      );
+    },
+    nodes: async (): Promise<KnownNode[]> => {
+      const rows = await query(
+        `SELECT id, name, applied, lag, facts,
+           greatest(0, extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS "ageMs"
+         FROM earshot.node ORDER BY name, id`,
+      );
+      return z.array(nodeSchema).parse(rows);
+    },
+    /** Removes the report of a node that does not run; resolves with false if there is none of this name. */
+    removeNode: async (name: string) => {
+      const rows = await query(
+        `DELETE FROM earshot.node WHERE name = $1 AND seen_at < clock_timestamp() - interval '${nodeSilentMs} milliseconds'
+         RETURNING id`,
+        [name],
+      );
+      return rows.length > 0;
+    },
+    database: async () => {
+      const [row] = await query<{
+        version: string;
+        names: string;
+        standbys: (string | null)[] | null;
+        leases: { name: string; nodeId: string }[] | null;
+        free: number;
+      }>(
+        `SELECT current_setting('server_version') AS version,
+           current_setting('synchronous_standby_names') AS names,
+           (SELECT array_agg(CASE WHEN sync_state IN ('sync', 'quorum') THEN application_name END)
+            FROM pg_stat_replication WHERE sync_state IS NULL OR sync_state <> 'async') AS standbys,
+           (SELECT jsonb_agg(jsonb_build_object('name', name, 'nodeId', holder) ORDER BY name)
+            FROM earshot.lease WHERE holder IS NOT NULL AND expires_at > clock_timestamp()) AS leases,
+           current_setting('max_connections')::int
+             - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS free`,
+      );
+      const standbys = row?.standbys ?? [];
+      const names = standbys.filter((name) => name !== null);
+      return {
+        /** For example `15.18`. */
+        version: row?.version.split(' ')[0] ?? '',
+        /** True if commits wait for a synchronous standby. */
+        waitsForStandby: (row?.names ?? '') !== '',
+        /** Names of the synchronous standbys that are connected; null if the user may not see them. */
+        standbys: names.length < standbys.length ? null : names,
+        leases: row?.leases ?? [],
+        /** Connections that are not in use. */
+        freeConnections: row?.free ?? 0,
       };
     },
   };

@@ -1,10 +1,9 @@
 /** The tables and functions of the shared log in PostgreSQL. */
 
-import { checkpointSql } from './checkpoints.ts';
-import { copySql } from './copy-target.ts';
-import { lockTimeoutMs, sqlErrors } from './database.ts';
-import { fileSql } from './files.ts';
+import { checkpointSql, copySql } from './checkpoints.ts';
+import { lockTimeoutMs, sqlErrors } from './connection.ts';
 import { leaseSql } from './leases.ts';
+import { fileSql } from './shared-files.ts';
 
 /** Entries of a partition. Pruning drops whole partitions. */
 export const partitionEntriesDefault = 500_000;
@@ -29,7 +28,8 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       log_id uuid NOT NULL,
       state text COLLATE "C" NOT NULL CHECK (state IN ('copying', 'open', 'moved')),
       number bigint NOT NULL,
-      position bigint NOT NULL
+      position bigint NOT NULL,
+      copied_from text COLLATE "C"
     );
     INSERT INTO earshot.head (log_id, state, number, position) VALUES (gen_random_uuid(), 'open', 0, 0);
 

@@ -15,7 +15,61 @@ import { type Job, startJob } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { FileSync } from '../../store/store.ts';
-import { nodeSilentMs, type SharedFiles, type SharedLog } from './terms.ts';
+import type { Connections } from './connection.ts';
+import type { SharedLog } from './postgres-log.ts';
+import { nodeSilentMs } from './terms.ts';
+
+/** Table and function of files. */
+export const fileSql = `
+    CREATE TABLE earshot.file (
+      name text COLLATE "C" PRIMARY KEY,
+      version bigint NOT NULL,
+      content bytea
+    );
+
+    -- Replaces or removes a file; returns its version, which grows with each change.
+    CREATE FUNCTION earshot.write_file(file_name text, new_content bytea) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      new_version bigint;
+    BEGIN
+      PERFORM earshot.begin_durable(false);
+      INSERT INTO earshot.file AS known VALUES (file_name, 1, new_content)
+      ON CONFLICT (name) DO UPDATE SET version = known.version + 1, content = excluded.content
+      RETURNING version INTO new_version;
+      RETURN new_version;
+    END $$;
+`;
+
+/** Small files in the database. Calls reject with `unavailable`. */
+export function createFiles({ query }: Connections) {
+  return {
+    /** Returns the versions of all files, by name. */
+    versions: async () => {
+      const rows = await query<{ name: string; version: string }>(
+        'SELECT name, version FROM earshot.file',
+      );
+      return new Map(rows.map(({ name, version }) => [name, Number(version)]));
+    },
+    /** Returns a file; null when there is none. */
+    read: async (name: string) => {
+      const [row] = await query<{ content: Uint8Array | null }>(
+        'SELECT content FROM earshot.file WHERE name = $1',
+        [name],
+      );
+      return row?.content ? new TextDecoder().decode(row.content) : null;
+    },
+    /** Replaces a file, or removes it (null). Returns its new version. */
+    write: async (name: string, content: string | null) => {
+      const bytes = content === null ? null : Buffer.from(content);
+      const [row] = await query<{ version: string }>(
+        'SELECT earshot.write_file($1, $2) AS version',
+        [name, bytes],
+      );
+      return Number(row?.version);
+    },
+  };
+}
 
 /** A deleted file that is kept is restored. */
 type SharedFile = NonNullable<Feature['sharedFiles']>[number];
@@ -38,7 +92,7 @@ interface Copied {
  */
 export function createFileSync(
   dataDir: string,
-  files: SharedFiles,
+  files: SharedLog['files'],
   features: readonly Feature[],
 ): FileSync {
   const shared = sharedFilesOf(features);

@@ -1,13 +1,8 @@
-/** The receivers of a shared log, and its database, in the status, with their alerts. */
+/** The receivers of a shared log in the status, and their alert. */
 
 import { z } from 'zod';
 import { gaugesIn } from '../../core/status/gauge.ts';
-import {
-  type AnyWatch,
-  defineStatusPart,
-  type StatusSources,
-  watchOne,
-} from '../../core/status/status.ts';
+import { type AnyWatch, defineStatusPart, type StatusSources } from '../../core/status/status.ts';
 import { minuteUs } from '../../core/terms/dates.ts';
 import {
   checkOf,
@@ -19,7 +14,7 @@ import {
 } from '../../core/terms/evaluation.ts';
 import { counted, countText, lengthText, quoted, sizeText } from '../../core/terms/text.ts';
 import { openConfiguredLog } from './open.ts';
-import type { DatabaseWarning, KnownNode } from './terms.ts';
+import type { KnownNode } from './postgres-log.ts';
 
 /** A receiver reports every five seconds; a restart takes a few. */
 const silentUs = minuteUs;
@@ -53,17 +48,6 @@ function receiverFault({ lag, ageMs, facts }: KnownNode): string | null {
   if (freeBytes === null || freeBytes >= freeBytesMin) return null;
   return `has only ${sizeText(freeBytes)} of free space on its disk`;
 }
-
-/** The subject are the warnings of the database of a shared log: it still accepts notifications. */
-export const databaseCheck = checkOf<readonly DatabaseWarning[]>('database', (warnings) => {
-  if (warnings.length === 0) return null;
-  return problem(
-    'warning',
-    'The database of the shared log warns.',
-    'Fix the cause in the database: PostgreSQL may later refuse notifications.',
-    ...warnings.slice(0, 5).map(({ code, text }) => `${quoted(text)} (${code})`),
-  );
-});
 
 const receiverSchema = z.object({
   name: z.string(),
@@ -131,10 +115,6 @@ const part = defineStatusPart({
           return nodes.filter(({ id }) => id !== ownId).map((node) => [node.name, node]);
         },
       },
-      watchOne<readonly DatabaseWarning[]>(
-        databaseCheck,
-        async () => sources.running?.store.shared?.log.warnings() ?? [],
-      ),
     ],
   }),
   evaluate: ({ receivers }, situation): Evaluation | null => {
@@ -143,7 +123,7 @@ const part = defineStatusPart({
     if (fault === null) {
       const lagText = `lag of this one: ${counted(lag, 'entry', 'entries')}`;
       const fine = ok(`${counted(receivers.length, 'receiver')}; ${lagText}`);
-      return withAlerts(fine, ['receiver', 'database'], situation);
+      return withAlerts(fine, ['receiver'], situation);
     }
     const cause = 'This receiver applies no entries of the shared log, so its queries are old';
     return evaluation(
@@ -152,7 +132,7 @@ const part = defineStatusPart({
       'Check the log and the disk of this receiver.',
     );
   },
-  alertKinds: ['receiver', 'database'],
+  alertKinds: ['receiver'],
   metrics: [
     {
       title: 'Several receivers',

@@ -114,5 +114,11 @@ export const migrations: readonly string[] = [
       batch_id TEXT,
       state_from INTEGER NOT NULL
     ) STRICT;
+    -- Results of the last entries, for the process that has appended them.
+    CREATE TABLE shared_result (
+      number INTEGER PRIMARY KEY,
+      json TEXT NOT NULL,
+      bytes BLOB NOT NULL
+    ) STRICT;
   `,
 ];

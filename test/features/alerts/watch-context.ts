@@ -13,8 +13,8 @@ import {
 } from '../../../src/features/alerts/watchdog.ts';
 import { type Certificate, certificateCheck } from '../../../src/features/certificate/status.ts';
 import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
-import { databaseCheck, receiverCheck } from '../../../src/features/shared-log/status.ts';
-import type { DatabaseWarning, KnownNode } from '../../../src/features/shared-log/terms.ts';
+import type { KnownNode } from '../../../src/features/shared-log/postgres-log.ts';
+import { receiverCheck } from '../../../src/features/shared-log/status.ts';
 import type { DeliveryState } from '../../../src/features/sinks/terms.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
 import { intakeCheck } from '../../../src/receiver/status.ts';
@@ -95,7 +95,6 @@ interface Probes {
   disk(): Promise<DiskSpace | null>;
   intake(): Promise<string | null>;
   receivers?(): Promise<readonly KnownNode[]>;
-  databaseWarnings?(): readonly DatabaseWarning[];
 }
 
 /** Probes that find nothing to check. */
@@ -119,10 +118,6 @@ function probedParts(probes: () => Probes): StatusPart[] {
           return nodes.map((node) => [node.name, node]);
         },
       },
-      watchOne<readonly DatabaseWarning[]>(
-        databaseCheck,
-        async () => probes().databaseWarnings?.() ?? [],
-      ),
     ],
   };
   return statusParts.map((part) => {

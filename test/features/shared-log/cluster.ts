@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished } from 'vitest';
-import { ownTables } from '../../../src/features/shared-log/state-tables.ts';
+import { ownTables } from '../../../src/features/shared-log/table-parts.ts';
 import { behindProxy, startShippedProxy } from '../../e2e/behind-proxy.ts';
 import { notification } from '../../helpers/deliveries.ts';
 import { freePorts } from '../../helpers/free-ports.ts';

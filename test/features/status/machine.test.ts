@@ -4,8 +4,8 @@ import type { Alert, Check, Moment } from '../../../src/core/terms/evaluation.ts
 import type { LastBackups } from '../../../src/core/terms/ports.ts';
 import { backupCheck } from '../../../src/features/backup/status.ts';
 import { certificateCheck } from '../../../src/features/certificate/status.ts';
-import { databaseCheck, receiverCheck } from '../../../src/features/shared-log/status.ts';
-import type { KnownNode } from '../../../src/features/shared-log/terms.ts';
+import type { KnownNode } from '../../../src/features/shared-log/postgres-log.ts';
+import { receiverCheck } from '../../../src/features/shared-log/status.ts';
 import { type SinkState, sinkChecks } from '../../../src/features/sinks/report.ts';
 import { subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
 import { intakeCheck } from '../../../src/receiver/status.ts';
@@ -126,7 +126,6 @@ const cases = [
     'warning',
     'no backup',
   ),
-  caseOf(databaseCheck, [{ code: '1', text: 'vacuum' }], 'that warns', 'warning', 'database'),
   caseOf(receiverCheck, node({ lag: 1_000 }), 'that reports', null),
   caseOf(
     receiverCheck,

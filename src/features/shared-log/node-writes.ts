@@ -1,15 +1,21 @@
-/** The bounded queue between the receiver and the shared log. */
-
+/** Writes of a node, which go through the shared log: deliveries, and changes of the store. */
 import { errorFields } from '../../core/host/job.ts';
-import type { Remote } from '../../core/host/rpc.ts';
+import { type Caller, deserializeError, type Remote } from '../../core/host/rpc.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Delivery, Intake, Logger, Receipt } from '../../core/terms/ports.ts';
 import { bodyBytes, packDeliveries } from '../../store/log/intake-queue.ts';
+import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { ackIdReused } from '../../store/log/write-delivery.ts';
+import type { StepOptions } from '../../store/pruning/select-prunable.ts';
+import type { PruneStep } from '../../store/pruning/terms.ts';
+import type { TablesSlot } from '../../store/tables.ts';
+import type { ChangeResult } from './apply-entries.ts';
+import type { Change, PreparedDelivery, PreparedEntry } from './entry.ts';
 import type { Follower } from './follower.ts';
+import type { LeaseTerm } from './leases.ts';
 import type { NodeWrites } from './node-thread.ts';
-import type { PreparedDelivery, PreparedEntry } from './prepare-entry.ts';
-import type { AppendedEntry, ItemOutcome, SharedLog } from './terms.ts';
+import type { SharedLog } from './postgres-log.ts';
+import type { AppendedEntry, ItemOutcome } from './terms.ts';
 
 /** Limits of one entry. */
 const entryDeliveriesMax = 256;
@@ -34,10 +40,10 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export interface NodeIntakeOptions {
-  log: Pick<SharedLog, 'append' | 'check'>;
+interface NodeIntakeOptions {
+  log: SharedLog;
   writer: Remote<NodeWrites>;
-  follower: Pick<Follower, 'until'>;
+  follower: Follower;
   logger: Logger;
   /** Random UUID. */
   newId: () => string;
@@ -229,4 +235,144 @@ function receiptOf(
   return stored > 0
     ? { outcome: 'stored', stored, duplicates, ...quarantined }
     : { outcome: 'duplicate', duplicates, ...quarantined };
+}
+
+/** Changes in one entry. */
+const changesMax = 256;
+
+/** Attempts to write recovered events while notifications of the same products arrive. */
+const recoverAttempts = 5;
+
+/** Leases of changes of the store itself; those of features are in their tables. */
+const ownLeases: Record<string, string> = {
+  'log.recover': 'reconcile',
+  'pruning.removeSelected': 'prune',
+};
+
+interface WaitingChange {
+  change: Change;
+  lease: LeaseTerm | null;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+interface NodeChangesOptions {
+  log: SharedLog;
+  /** The writer thread of this node. */
+  thread: Caller;
+  writer: Remote<NodeWrites>;
+  follower: Follower;
+  tables: readonly TablesSlot[];
+  /** Random UUID. */
+  newId: () => string;
+}
+
+/** The caller of all changes: one that resolves is in the shared log, and applied by this node. */
+export class NodeChanges implements Caller {
+  readonly #options: NodeChangesOptions;
+  readonly #groups: ReadonlyMap<string, TablesSlot>;
+  readonly #waiting: WaitingChange[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(options: NodeChangesOptions) {
+    this.#options = options;
+    this.#groups = new Map(options.tables.map((one) => [one.group, one]));
+  }
+
+  async call(op: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
+    const isLocal = this.#groups.get(op.split('.')[0] ?? '')?.isLocal === true;
+    if (isLocal || op === 'checkpoint') return this.#options.thread.call(op, args, signal);
+    if (op === 'log.recover') return this.#recover(args[0] as RecoverOptions);
+    if (op === 'pruneStep') return this.#pruneStep(args[0] as StepOptions);
+    return this.#enqueue(op, args);
+  }
+
+  /** Resolves when no change is in progress. */
+  async drain(): Promise<void> {
+    await this.#sending;
+  }
+
+  #enqueue(op: string, args: readonly unknown[]): Promise<unknown> {
+    const lease = this.#leaseOf(op);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change: { op, args }, lease, resolve, reject });
+      this.#sending ??= Promise.resolve().then(() => this.#send());
+    });
+  }
+
+  async #send(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#sendGroup();
+    this.#sending = undefined;
+  }
+
+  /** Sends waiting changes with the same lease as the first one. Never rejects. */
+  async #sendGroup(): Promise<void> {
+    const { writer } = this.#options;
+    const lease = this.#waiting[0]?.lease ?? null;
+    const isSame = (one: WaitingChange) =>
+      one.lease?.name === lease?.name && one.lease?.term === lease?.term;
+    const end = this.#waiting.findIndex((one, i) => i === changesMax || !isSame(one));
+    const group = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+    try {
+      const entry = await writer.prepareChanges(group.map(({ change }) => change));
+      const { number } = await this.#append(entry, lease);
+      const results = (await writer.result(number)) as ChangeResult[] | null;
+      for (const [i, { resolve, reject }] of group.entries()) {
+        const result = results?.[i];
+        if (result === undefined) reject(new AppError('unavailable', 'The result was removed.'));
+        else if ('error' in result) reject(deserializeError(result.error));
+        else resolve(result.value);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  async #append(entry: PreparedEntry, lease: LeaseTerm | null): Promise<AppendedEntry> {
+    const { log, follower, newId } = this.#options;
+    const appended = await log.append({ ...entry, batchId: newId(), lease, refusesReused: false });
+    await follower.until(appended.number);
+    return appended;
+  }
+
+  /** Returns the lease under which a job sends a change; null for a change that needs none. */
+  #leaseOf(op: string): LeaseTerm | null {
+    const { log } = this.#options;
+    const [group = '', change = ''] = op.split('.');
+    const { lease, withoutLease = [] } = this.#groups.get(group) ?? {};
+    const name = ownLeases[op] ?? (withoutLease.includes(change) ? undefined : lease);
+    // Jobs of the leader need no other lease; commands have none.
+    return name === undefined ? null : (log.currentLease(name) ?? log.currentLease('leader'));
+  }
+
+  async #recover(recovered: RecoverOptions): Promise<(number | null)[]> {
+    const { log, follower, writer } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      await follower.until((await log.head()).number);
+      const { entry, isMissing } = await writer.prepareRecovered(recovered);
+      if (entry === null) return isMissing.map(() => null);
+      try {
+        const { outcomes } = await this.#append(entry, this.#leaseOf('log.recover'));
+        const decisions = outcomes.values();
+        return isMissing.map((wasMissing) => {
+          const decided = wasMissing ? decisions.next().value : undefined;
+          return decided?.outcome === 'stored' ? decided.position : null;
+        });
+      } catch (error) {
+        const isOutdated = isAppError(error, 'conflict') && error.facts.reason === 'received-since';
+        if (!isOutdated || attempt === recoverAttempts) throw error;
+      }
+    }
+  }
+
+  /** Runs one step of a phase: one entry, except for the disk space of this node. */
+  async #pruneStep(step: StepOptions): Promise<PruneStep> {
+    const { writer } = this.#options;
+    if (step.phase === 'space') return writer.pruneStep(step);
+    const selected = await writer.selectPrunable(step);
+    if (selected === null) return { removed: 0, next: null };
+    const { unit, next } = selected;
+    const removed = unit === null ? 0 : await this.#enqueue('pruning.removeSelected', [unit]);
+    return { removed: Number(removed), next };
+  }
 }

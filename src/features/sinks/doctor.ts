@@ -9,11 +9,10 @@ import { tablesOf } from '../../store/tables.ts';
 import { type LoadedSinks, loadEachSink, sinkFilterFindings } from './definitions.ts';
 import { unknownSinkSubscriptions } from './names.ts';
 
-export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir, inFile }, io, { attempt }) => {
+export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir }, io, { attempt }) => {
   const sinks = await attempt(() => loadEachSink(io), fixInFile);
   const { definitions = [], faulty = [] } = sinks ?? {};
-  const subscriptions = (inFile ?? []).map(({ name }) => name);
-  const deps = { findProgram: createFindProgram(io), signal: io.signal, subscriptions };
+  const deps = { findProgram: createFindProgram(io), signal: io.signal };
   const run = async () => {
     const faults = faulty.flatMap(({ name, problems }) =>
       problems.map((problem) => settingFinding(`sink ${name}`, problem)),

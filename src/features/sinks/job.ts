@@ -24,7 +24,7 @@ export interface ServedSinks {
 /** Wait before another attempt to start while the store is unavailable. */
 const retryMs = 10_000;
 
-type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir' | 'settings'>;
+type SinksIo = Pick<Io, 'nowUs' | 'random' | 'env' | 'workingDir' | 'settings'>;
 
 /** Faults of sinks are logged, and all faults are reported to the watchdog; intake continues. */
 export async function serveSinks(
@@ -168,9 +168,9 @@ async function openDelivery(
     import('../../core/host/run-program.ts'),
   ]);
   const { log: logger, io, urls, signal } = deps;
-  const { nowUs, random, fetch } = io;
+  const { nowUs, random } = io;
   const parts = { sinks: store.sinks, log: store, logger, urls };
-  const context = { ...parts, nowUs, random, pause, fetch, run: createRunProgram(io) };
+  const context = { ...parts, nowUs, random, pause, run: createRunProgram(io) };
   const waitMs = Number.POSITIVE_INFINITY;
   const release = await store.acquireLock('sinks', { waitMs, signal });
   return { release, start: (sinks: readonly SinkDefinition[]) => startSinks(context, sinks) };

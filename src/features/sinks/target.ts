@@ -96,14 +96,12 @@ export const nameField = (example: string) => {
 };
 
 export type OpenContext = Pick<SinkRules, 'name' | 'timeoutMs'> &
-  Pick<SinkContext, 'run' | 'fetch' | 'nowUs' | 'urls'> & { logger: Pick<Logger, 'info'> };
+  Pick<SinkContext, 'run' | 'nowUs' | 'urls'> & { logger: Pick<Logger, 'info'> };
 
 export interface CheckContext {
   sink: SinkRules;
   /** Returns null if the program can be started, otherwise the reason. */
   findProgram: (program: string) => string | null;
-  /** Subscriptions that may occur in a subject; `default` if empty. */
-  subscriptions: readonly string[];
   signal: AbortSignal;
 }
 
@@ -155,8 +153,43 @@ export interface SinkContext {
   /** Resolves after the delay, or soon after the signal is aborted; never rejects. Used for all delays. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   logger: Logger;
-  fetch: typeof fetch;
   run: RunProgram;
   /** URLs in messages. */
   urls: MessageUrls;
+}
+
+interface Connection {
+  /** Settles when the connection has ended, for any reason. */
+  closed(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the connection on demand, and again after a loss. Reconnecting by libraries is off: the sink's retry delays
+ * apply.
+ */
+export function createConnection<Opened extends Connection>(
+  open: (signal: AbortSignal) => Promise<Opened>,
+) {
+  let current: Promise<Opened> | null = null;
+  const closing = new AbortController();
+  return {
+    current: (): Promise<Opened> => {
+      if (current !== null) return current;
+      const opening = open(closing.signal);
+      current = opening;
+      const clear = () => {
+        if (current === opening) current = null;
+      };
+      opening.then((opened) => opened.closed()).then(clear, clear);
+      return opening;
+    },
+    close: async () => {
+      closing.abort();
+      await current?.then(
+        (opened) => opened.close(),
+        () => undefined,
+      );
+    },
+  };
 }

@@ -41,7 +41,6 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
   const target = openTarget(definition, {
     urls: { catalogue: catalogueUrl, receiver: publicUrl },
     run: createRunProgram(io),
-    fetch: io.fetch,
     nowUs: io.nowUs,
     logger: { ...silent, info: (fields) => printOutput(io, fields) },
   });

@@ -35,7 +35,7 @@ export interface ThreadTarget {
 /** Context of an operation of the thread. */
 export interface TargetCall {
   deliver: (json: string, nowUs: number) => Promise<TargetAnswer>;
-  check: (context: Pick<CheckContext, 'sink' | 'subscriptions'>) => Promise<Evaluation>;
+  check: (context: Pick<CheckContext, 'sink'>) => Promise<Evaluation>;
 }
 
 /** Operations of the thread. */
@@ -85,11 +85,11 @@ export function openInThread(target: ThreadTarget, { nowUs }: { nowUs: () => num
 /** Checks the target in a thread, which it ends. */
 export async function checkInThread(
   target: Omit<ThreadTarget, 'urls'>,
-  { sink, subscriptions, signal }: CheckContext,
+  { sink, signal }: CheckContext,
 ): Promise<Evaluation> {
   const thread = startThread({ ...target, urls: { catalogue: '', receiver: undefined } });
   try {
-    return await remote<typeof targetOperations>(thread, signal).check({ sink, subscriptions });
+    return await remote<typeof targetOperations>(thread, signal).check({ sink });
   } catch (error) {
     return unusable('The target', faultOf(error, signal));
   } finally {

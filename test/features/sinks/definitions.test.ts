@@ -47,7 +47,7 @@ describe('sinks', () => {
       ['act', 2, { kind: 'command', command: ['python3', 'act.py', ''] }],
       ['broker', 32, mqttTarget('mqtt://127.0.0.1:1883')],
       ['bus', 32, { kind: 'nats', ...nats, credentials: { kind: 'none' }, ca: null }],
-      ['gis', 256, postgresTarget('postgres:///gis?host=/run/postgresql')],
+      ['gis', 16, postgresTarget('postgres:///gis?host=/run/postgresql')],
       ['web', 8, webhookTarget('https://hooks.example.org/x?a=b')],
     ];
     expect(sinks).toEqual(
@@ -69,12 +69,12 @@ describe('sinks', () => {
     };
     const nats = { servers: ['tls://a.example.org:4222', 'tls://b.example.org'], subject: 'a.b' };
     const mqtt = {
-      ...{ url: 'mqtts://broker.example.org', clientId: 'archive', sessionExpirySeconds: 0 },
+      ...{ url: 'mqtts://broker.example.org', clientId: 'archive' },
       ...{ topic: '/x/{collection}-{event}/{subscription}/{productId}' },
       metadataId: 'urn:wmo:md:centre:products',
     };
-    const columns = { id: 'product_id', at: 'state_at', n: 'position', geom: 'footprint' };
-    const tables = { products: 'gis.scenes', notifications: 'events', columns, create: false };
+    const columns = { id: 'product_id', at: 'state_at', n: 'position', gone: 'deleted_at' };
+    const tables = { products: 'gis.scenes', notifications: 'events', columns };
     const login = { user: 'earshot', passwordFile, ca: 'ca.pem' };
     const url = 'postgres://me@db1,db2:5433/gis';
     const { sinks } = await load(
@@ -88,7 +88,7 @@ describe('sinks', () => {
         b: { nats: { ...nats, tokenFile, ca: 'ca.pem' } },
         c: { nats: { ...nats, ...login }, format: 'cloudevents' },
         d: { mqtt: { ...mqtt, retain: true, ...login }, format: 'wis2' },
-        e: { postgres: { url, passwordFile, ca: 'ca.pem', deleted: 'remove', ...tables } },
+        e: { postgres: { url, passwordFile, ca: 'ca.pem', ...tables } },
       },
       folder,
     );
@@ -110,7 +110,7 @@ describe('sinks', () => {
       {
         target: {
           ...{ urls: [verified('db1'), verified('db2:5433')], password: 'a password' },
-          ...{ ca: rootPem, deleted: 'remove', ...tables },
+          ...{ ca: rootPem, ...tables },
         },
       },
     ]);
@@ -134,7 +134,7 @@ describe('a faulty sink', () => {
   const nats = (fields: object) => ({ nats: { servers: ['nats://a'], subject: 'a', ...fields } });
   const mqtt = (fields: object) => ({ mqtt: { url: 'mqtt://a', ...fields } });
   const postgres = (fields: object) => ({ postgres: { url: 'postgres://db/gis', ...fields } });
-  const columns = { a: 'product_id', b: 'product_nam', c: 'product_id' };
+  const columns = { a: 'product_id', b: 'state_at' };
   const together = 'user and passwordFile must be set together';
   it.each<[sink: unknown, ...problems: string[]]>([
     [{}, one],
@@ -170,18 +170,13 @@ describe('a faulty sink', () => {
       (url): [unknown, string] => [postgres({ url }), '.postgres.url: must be postgres://user…'],
     ),
     [
-      postgres({ products: 'a.b.c', deleted: 'drop', create: 1 }),
+      postgres({ products: 'a.b.c', columns: { a: 'product_nam' } }),
       '.postgres.products: must be a table of letters, digits and _, …',
-      '.postgres.deleted: use one of mark, remove',
-      '.postgres.create: must be true or false',
+      '.postgres.columns.a: use one of …',
     ],
+    [postgres({ columns }), '.postgres.columns: must have a column for each of product_id, …'],
     [
-      postgres({ url: 'postgres://db/g?sslmode=no-verify', passwordFile: 'x', ca: 'y', columns }),
-      '.postgres: columns.b: unknown field product_nam; use product_name',
-      '.postgres: columns must have a column for state_at',
-      '.postgres: columns must have a column for position',
-      '.postgres: columns must have a column for deleted_at',
-      '.postgres: columns has several columns for product_id',
+      postgres({ url: 'postgres://db/g?sslmode=no-verify', passwordFile: 'x', ca: 'y' }),
       '.postgres: passwordFile requires a user in the URL',
       '.postgres: ca requires verified TLS: remove sslmode from the URL',
     ],
@@ -207,16 +202,6 @@ describe('a faulty sink', () => {
     const { sinks, path } = await load({ a: sink });
     expect(sinks).toEqual(refusalAt(path, 'sinks.a', problems));
     expect(JSON.stringify(sinks)).not.toContain('hunter2');
-  });
-
-  it('of MQTT has a client id of its own at a broker', async () => {
-    const url = 'mqtt://broker.example';
-    const other = { mqtt: { url: 'mqtt://other.example', clientId: 'earshot-a' } };
-    const own = { a: { mqtt: { url } }, b: { mqtt: { url } }, c: other };
-    expect((await load(own)).sinks).toHaveLength(3);
-    const { sinks, path } = await load({ ...own, b: { mqtt: { url, clientId: 'earshot-a' } } });
-    const problem = '.mqtt.clientId: has the same client id as the sink a; set another one';
-    expect(sinks).toEqual(refusalAt(path, 'sinks.b', [problem]));
   });
 
   it('with problems in its name, its filter and its files is refused with all of them at once', async () => {

@@ -106,7 +106,7 @@ async function send(
 ): Promise<void> {
   // The signature of a webhook is only valid for some minutes.
   const nowUs = () => (target.kind === 'webhook' ? Date.now() * 1_000 : 1_795_000_000_000_000);
-  const context = { nowUs, urls, fetch } as OpenContext;
+  const context = { nowUs, urls } as OpenContext;
   const { deliver, close } = openTarget({ name: 'bus', timeoutMs: 5_000, target }, context);
   onTestFinished(close);
   for (const item of items) {

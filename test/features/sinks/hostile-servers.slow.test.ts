@@ -15,7 +15,7 @@ async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<stri
   const context = { nowUs: () => 1_795_000_000_000_000, urls: messageUrls } as OpenContext;
   const opened = openTarget({ name: 'hook', timeoutMs: 20_000, target }, context);
   onTestFinished(() => opened.close());
-  const deps = { findProgram: () => null, subscriptions: [], signal };
+  const deps = { findProgram: () => null, signal };
   const [answer, tested, found] = await Promise.all([
     opened.deliver(sinkDocument, signal),
     opened.deliver({ ...sinkDocument, test: true }, signal),

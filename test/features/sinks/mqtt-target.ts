@@ -12,7 +12,6 @@ export function mqttTarget(url: string, fields: Partial<Mqtt> = {}): Mqtt {
     login: null,
     ca: null,
     clientId: null,
-    sessionExpirySeconds: 86_400,
     metadataId: null,
     format: 'document',
     ...fields,

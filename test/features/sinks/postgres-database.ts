@@ -21,7 +21,7 @@ export function postgresTarget(url: string, fields: Partial<PostgresTarget> = {}
   return {
     ...{ kind: 'postgres', urls: [url], password: null, ca: null },
     ...{ products: 'earshot_products', columns: null, notifications: null },
-    ...{ deleted: 'mark', create: true, ...fields },
+    ...fields,
   };
 }
 

@@ -11,7 +11,6 @@ import { definition, natsTarget, webhookTarget } from './sink-definition.ts';
 
 const deps = {
   findProgram: (program: string) => (program === 'tool' ? null : 'there is no such file'),
-  subscriptions: [],
   signal: new AbortController().signal,
 };
 
@@ -72,9 +71,7 @@ describe('the check of an MQTT sink', () => {
     expect(await check(mqttTarget(bare.url))).toMatchObject({ level: 'ok' });
     const retaining = await check(mqttTarget(bare.url, { isRetained }));
     expect(retaining).toMatchObject(critical('set retain to false'));
-    expect([...old.connects, ...bare.connects]).toMatchObject(
-      Array(4).fill({ clientId: 'earshot-bus-doctor', clean: true }),
-    );
+    expect([...old.connects, ...bare.connects]).toMatchObject(Array(4).fill({ clean: true }));
     expect(bare.published).toEqual([]);
   });
 
@@ -101,7 +98,7 @@ describe('the check of an MQTT sink', () => {
 });
 
 describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => {
-  it('reports whether a stream listens to each possible subject', async () => {
+  it('reports whether a stream listens to the subject', async () => {
     const server = await startNats();
     const { server: url } = server;
     expect(await check(natsTarget(url))).toMatchObject({
@@ -111,12 +108,12 @@ describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => 
     await server.addStream(['earshot.products', 'earshot.alps.created']);
     expect(await check(natsTarget(url))).toMatchObject({ level: 'ok' });
     const target = natsTarget(url, { subject: 'earshot.{subscription}.{event}' });
-    const both = { subscriptions: ['alps'], events: ['created', 'deleted'] as const };
-    expect(await check(target, both)).toMatchObject({
+    const subscriptions = ['alps'];
+    expect(await check(target, { subscriptions, events: ['deleted'] })).toMatchObject({
       ...critical('alps.deleted'),
       nextStep: expect.stringContaining("--subjects 'earshot.*.*' "),
     });
-    const one = await check(target, { ...both, events: ['created'] });
+    const one = await check(target, { subscriptions });
     expect(one?.text).toBe('A stream listens to earshot.alps.created.');
     expect(await server.messages()).toEqual([]);
   });

@@ -44,7 +44,6 @@ export async function openSinkContext(
     pause,
     random: () => 0.5,
     logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
-    fetch,
     run: createRunProgram({ env: process.env }),
     urls: messageUrls,
   };

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
 import { isLoopbackHost } from '../../../core/http/network-address.ts';
-import { errorText } from '../../../core/terms/app-error.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
 import type { SinkDocument } from '../document.ts';
 import {
@@ -14,10 +13,10 @@ import {
   viewOf,
   wis2Text,
 } from '../formats.ts';
-import { createConnection } from '../on-demand.ts';
 import {
   aborted,
   certificatesForm,
+  createConnection,
   defineSinkKind,
   nameField,
   secretForm,
@@ -31,7 +30,6 @@ import {
   loadMqtt,
   type MqttConnection,
   type MqttMessage,
-  type MqttOptions,
   openMqtt,
 } from './mqtt-connection.ts';
 
@@ -42,9 +40,8 @@ export interface MqttSettings {
   isRetained: boolean;
   login: { user: string; password: string } | null;
   ca: string | null;
-  /** Null: derived from the name of the sink. */
+  /** Null: a random one. */
   clientId: string | null;
-  sessionExpirySeconds: number;
   /** Identifier of the discovery metadata record, for WIS2 messages. */
   metadataId: string | null;
   format: FormatName;
@@ -71,8 +68,6 @@ const topicTemplate = z.string(topicForm).refine((topic) => {
 }, topicForm);
 
 const clientIdForm = "must be 1 to 128 characters without spaces, such as 'earshot-archive'";
-const expiryMax = 4_294_967_295;
-const expiryForm = `must be a whole number from 0 to ${expiryMax}`;
 
 const mqttSchema = z
   .strictObject(
@@ -87,17 +82,11 @@ const mqttSchema = z
       passwordFile: nameField('mqtt-password').optional(),
       /** PEM file with the certificate authorities of the broker, for `mqtts://`. */
       ca: nameField('authority.pem').optional(),
-      /** Unique at the broker; by default `earshot-` and the name of the sink. */
+      /** Unique at the broker; by default random. */
       clientId: z
         .string(clientIdForm)
         .regex(/^[!-~]{1,128}$/, clientIdForm)
         .optional(),
-      /** Time for which the broker keeps the session after a connection; a day by default. */
-      sessionExpirySeconds: z
-        .int(expiryForm)
-        .min(0, expiryForm)
-        .max(expiryMax, expiryForm)
-        .default(86_400),
       /** Identifier of the discovery metadata record, for `format: 'wis2'`. */
       metadataId: nameField('urn:wmo:md:centre:dataset').optional(),
     },
@@ -114,8 +103,8 @@ const mqttSchema = z
 
 /**
  * Publishes each item to the topic. The acknowledgement of the broker (PUBACK) acknowledges the item. Connects with the
- * first item, and with the next one after a connection loss. The broker keeps the session, but unacknowledged messages
- * are repeated by the queue of the sink, as new messages.
+ * first item, and with the next one after a connection loss. Unacknowledged messages are repeated by the queue of the
+ * sink, so the broker keeps no session.
  */
 export const mqtt = defineSinkKind({
   hasThread: true,
@@ -133,10 +122,10 @@ export const mqtt = defineSinkKind({
   concurrency: 32,
   settings: ({ mqtt, format = 'document' }, readFile): MqttSettings => {
     if (mqtt === undefined) throw new Error('The schema requires a target.');
-    const { url, topic, retain, user, clientId, sessionExpirySeconds, metadataId } = mqtt;
+    const { url, topic, retain, user, clientId, metadataId } = mqtt;
     const password = readFile('mqtt.passwordFile', mqtt.passwordFile, secretForm);
     return {
-      ...{ url, topic, sessionExpirySeconds, format },
+      ...{ url, topic, format },
       isRetained: retain,
       login: user === undefined || password === null ? null : { user, password },
       ca: readFile('mqtt.ca', mqtt.ca, certificatesForm),
@@ -144,12 +133,10 @@ export const mqtt = defineSinkKind({
       metadataId: metadataId ?? null,
     };
   },
-  open: (target, { name, nowUs, urls }) => {
-    const connections = {
-      usual: createSessionConnection(target, name),
-      // Another client, because the receiver may be connected as the usual one.
-      test: createConnection((signal) => openMqtt(clientOf(target, name, 'test'), { signal })),
-    };
+  open: (target, { nowUs, urls }) => {
+    const usual = createConnection((signal) => openMqtt(target, signal));
+    // Another client, because the receiver may be connected with the same id.
+    const test = createConnection((signal) => openMqtt(target, signal, '-test'));
     return {
       deliver: async (item, signal) => {
         // Outside of the `try`: an item that cannot be serialized is not the broker's fault.
@@ -158,14 +145,8 @@ export const mqtt = defineSinkKind({
           const reason = `the topic is longer than ${topicBytesMax.toLocaleString('en')} bytes`;
           return { kind: 'refused', reason };
         }
-        const connection = item.test === true ? connections.test : connections.usual;
-        try {
-          await loadMqtt();
-        } catch (error) {
-          return { kind: 'misconfigured', reason: cannotLoad(error) };
-        }
         const publish = async () => {
-          const opened = await connection.current();
+          const opened = await (item.test === true ? test : usual).current();
           const fault = brokerFault(target, opened);
           if (fault !== null) return { kind: 'misconfigured', reason: fault } as const;
           return answerOf(await opened.publish(message, signal), message.topic);
@@ -177,7 +158,7 @@ export const mqtt = defineSinkKind({
         }
       },
       close: async () => {
-        await Promise.all([connections.usual.close(), connections.test.close()]);
+        await Promise.all([usual.close(), test.close()]);
       },
     };
   },
@@ -185,7 +166,7 @@ export const mqtt = defineSinkKind({
     const { host, hostname } = new URL(target.url);
     let connection: MqttConnection;
     try {
-      connection = await openMqtt(clientOf(target, sink.name, 'doctor'), { signal });
+      connection = await openMqtt(target, signal, '-doctor');
     } catch (error) {
       return unusable(host, mqttFault(error).reason);
     }
@@ -202,55 +183,6 @@ export const mqtt = defineSinkKind({
     return evaluation('warning', text, 'Enable TLS on the broker, and use mqtts:// for the sink.');
   },
 });
-
-const cannotLoad = (error: unknown) =>
-  `the MQTT client library cannot be loaded: ${errorText(error)}`;
-
-/** Returns the client id of a sink. */
-export function clientIdOf(
-  { clientId }: { clientId?: string | null | undefined },
-  sink: string,
-): string {
-  return clientId ?? `earshot-${sink}`;
-}
-
-/** Returns the options of a client. Only the usual one has a session: the others must not take it over. */
-function clientOf(
-  { url, login, ca, clientId, sessionExpirySeconds }: MqttSettings,
-  sink: string,
-  purpose: 'usual' | 'test' | 'doctor',
-): MqttOptions {
-  const own = clientIdOf({ clientId }, sink);
-  if (purpose === 'usual') return { url, login, ca, clientId: own, sessionExpirySeconds };
-  return { url, login, ca, clientId: `${own}-${purpose}`, sessionExpirySeconds: null };
-}
-
-/**
- * Creates the connection of the sink's session. If another client took the session over since the last item, the next
- * item reports it: two receivers with one client id would otherwise interrupt each other unnoticed.
- */
-function createSessionConnection(target: MqttSettings, sink: string) {
-  let takenOver: Error | null = null;
-  const connection = createConnection(async (signal) => {
-    const opened = await openMqtt(clientOf(target, sink, 'usual'), { signal });
-    void opened.closed().then((error) => {
-      // Otherwise the items in flight report it.
-      const isUnnoticed = opened.unacknowledged() === 0;
-      const isTaken = hasReasonCode(error) && error.code === sessionTakenOver;
-      takenOver = isTaken && isUnnoticed ? error : null;
-    });
-    return opened;
-  });
-  return {
-    current: async () => {
-      const error = takenOver;
-      takenOver = null;
-      if (error !== null) throw error;
-      return connection.current();
-    },
-    close: connection.close,
-  };
-}
 
 /** Returns the reason why the broker cannot be used for this sink; null if it can. */
 function brokerFault(
@@ -308,61 +240,37 @@ function topicFor(template: string, item: SinkDocument): string {
   return topic.replace(/^\$/, '_');
 }
 
-/** Reason codes of MQTT 5 (2.4) that need an own answer, with the clause for the user. */
-const sessionTakenOver = 0x8e;
-const misconfiguredCodes: ReadonlyMap<number, string> = new Map([
+/** Reason codes of MQTT 5 (2.4) with their result and its reason; all others are temporary. */
+const results: ReadonlyMap<number, ['refused' | 'misconfigured', reason: string]> = new Map([
   // Return code 1 of MQTT 3.1.1.
-  [0x01, 'it does not support MQTT 5'],
-  [0x84, 'it does not support MQTT 5'],
-  [0x85, 'it rejected the client id: set clientId'],
-  [0x86, 'it rejected the login'],
-  [0x87, 'the login has no permission'],
-  [0x8a, 'it banned this client'],
-  [0x8c, 'it requires another authentication method'],
-  [sessionTakenOver, 'another client connected with the same client id: set clientId'],
-  [0x9a, 'the broker does not support retained messages: set retain to false'],
-  [0x9b, 'the broker does not support QoS 1'],
-  [0x9c, 'it refers to another server: change the URL'],
-  [0x9d, 'it refers to another server: change the URL'],
-]);
-const refusedCodes: ReadonlyMap<number, string> = new Map([
-  [0x90, 'the broker rejects the topic'],
-  [0x95, 'the message is larger than the broker accepts'],
-  [0x99, 'the broker rejects the format of the payload'],
+  [0x01, ['misconfigured', 'it does not support MQTT 5']],
+  [0x84, ['misconfigured', 'it does not support MQTT 5']],
+  [0x85, ['misconfigured', 'it rejected the client id: set clientId']],
+  [0x86, ['misconfigured', 'it rejected the login']],
+  [0x87, ['misconfigured', 'the login has no permission']],
+  [0x8a, ['misconfigured', 'it banned this client']],
+  [0x8c, ['misconfigured', 'it requires another authentication method']],
+  [0x8e, ['misconfigured', 'another client connected with the same client id: set clientId']],
+  [0x90, ['refused', 'the broker rejects the topic']],
+  [0x95, ['refused', 'the message is larger than the broker accepts']],
+  [0x99, ['refused', 'the broker rejects the format of the payload']],
+  [0x9c, ['misconfigured', 'it refers to another server: change the URL']],
+  [0x9d, ['misconfigured', 'it refers to another server: change the URL']],
 ]);
 
-/** Converts the result of `publish`. */
+/** Returns the answer for the reason code of a message. */
 function answerOf(code: number, topic: string): TargetAnswer {
   if (code === 0) return { kind: 'acknowledged' };
-  if (code === 0x87) {
-    const shown = foreignText(topic, { secrets: [], charactersMax: hintCharactersMax });
-    const reason = `the login has no permission to publish to ${shown}`;
-    return { kind: 'misconfigured', reason };
-  }
-  const reason = refusedCodes.get(code);
-  return reason === undefined ? codeFault(code) : { kind: 'refused', reason };
+  if (code !== 0x87) return codeFault(code);
+  const shown = foreignText(topic, { secrets: [], charactersMax: hintCharactersMax });
+  return { kind: 'misconfigured', reason: `the login has no permission to publish to ${shown}` };
 }
 
 function codeFault(code: number): TargetFailure {
-  const reason = misconfiguredCodes.get(code);
-  if (reason !== undefined) return { kind: 'misconfigured', reason };
-  const name = temporaryCodes.get(code);
-  const hex = `0x${code.toString(16)}`;
-  return unavailable(`it answered ${name === undefined ? hex : `${hex} (${name})`}`);
+  const [kind, reason] = results.get(code) ?? [];
+  if (kind === undefined) return unavailable(`it answered 0x${code.toString(16)}`);
+  return { kind, reason: reason ?? '' };
 }
-
-const temporaryCodes: ReadonlyMap<number, string> = new Map([
-  [0x88, 'server unavailable'],
-  [0x89, 'server busy'],
-  [0x8b, 'server shutting down'],
-  [0x8d, 'keep alive timeout'],
-  [0x93, 'receive maximum exceeded'],
-  [0x95, 'packet too large'],
-  [0x96, 'message rate too high'],
-  [0x97, 'quota exceeded'],
-  [0x98, 'administrative action'],
-  [0x9f, 'connection rate exceeded'],
-]);
 
 /** Classifies an error of the connection. */
 function mqttFault(error: unknown): TargetFailure {

@@ -1,18 +1,17 @@
 /** Delivers items to a NATS JetStream stream, with the client library of the NATS project. */
-import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Socket } from 'node:net';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
-import { errorText } from '../../../core/terms/app-error.ts';
 import { type Evaluation, evaluation, ok } from '../../../core/terms/evaluation.ts';
-import { subscriptionEvents } from '../../../core/terms/subscription.ts';
 import type { SinkDocument } from '../document.ts';
 import { cloudEventOf, cloudEventType, type FormatName } from '../formats.ts';
-import { createConnection } from '../on-demand.ts';
 import {
   aborted,
-  type CheckContext,
   certificatesForm,
+  createConnection,
   defineSinkKind,
   nameField,
   type ReadFile,
@@ -21,7 +20,6 @@ import {
   unavailable,
   unusable,
 } from '../target.ts';
-import { type Library, loadLibrary, openNats } from './nats-connection.ts';
 
 /** Settings of a NATS sink. A stream that listens to the subject must exist. */
 export interface NatsSettings {
@@ -110,9 +108,6 @@ const connectTimeoutMs = 10_000;
 /** After two unanswered pings, the connection counts as broken. */
 const pingIntervalMs = 15_000;
 
-const cannotLoad = (error: unknown) =>
-  `the NATS client library cannot be loaded: ${errorText(error)}`;
-
 /**
  * Publishes each document to the subject, with its id as message id: the stream drops duplicates within its duplicate
  * window. The stream acknowledges the message. Connects with the first item, and with the next one after a connection
@@ -137,20 +132,13 @@ export const nats = defineSinkKind({
   },
   open: (target, { name, timeoutMs, urls }) => {
     const isCloudEvent = target.format === 'cloudevents';
-    const connection = createConnection((signal) =>
-      openNats(connectionOptions(target, name), { signal }),
-    );
+    const connection = createConnection((signal) => openNats(target, name, signal));
     return {
       deliver: async (item, signal) => {
         const subject = subjectFor(target.subject, item);
         // Outside of the `try`: a document that cannot be serialized is not the server's fault.
         const message = JSON.stringify(isCloudEvent ? cloudEventOf(item, urls) : item);
-        let library: Library;
-        try {
-          library = await loadLibrary();
-        } catch (error) {
-          return { kind: 'misconfigured', reason: cannotLoad(error) };
-        }
+        const library = await loadLibrary();
         const publish = async () => {
           const stream = library.jetstream(await connection.current());
           // Longer than the signal, whose reason says more than the library's error.
@@ -169,23 +157,18 @@ export const nats = defineSinkKind({
       close: connection.close,
     };
   },
-  check: async (target, context) => {
-    const { sink, signal } = context;
-    const failed = (reason: string) => unusable(target.servers.join(', '), reason);
-    let library: Library;
-    try {
-      library = await loadLibrary();
-    } catch (error) {
-      return failed(cannotLoad(error));
-    }
+  check: async (target, { sink, signal }) => {
+    const library = await loadLibrary();
     let connection: NatsConnection;
     try {
-      connection = await openNats(connectionOptions(target, sink.name), { signal });
+      connection = await openNats(target, sink.name, signal);
     } catch (error) {
-      return failed(natsFault(library, error, target).reason);
+      return unusable(target.servers.join(', '), natsFault(library, error, target).reason);
     }
+    const [event, subscription] = [sink.events[0] ?? 'created', sink.subscriptions[0] ?? 'default'];
+    const subject = subjectFor(target.subject, { event, subscription });
     try {
-      const found = await checkStreams(library, connection, target, context);
+      const found = await checkStream(library, connection, subject, target.subject);
       if (found.level !== 'ok' || !isUnencrypted(target)) return found;
       const text = `${found.text} The login and the notifications are sent unencrypted: nats:// has no TLS.`;
       return evaluation('warning', text, 'Enable TLS on the server, and use tls:// for the sink.');
@@ -195,23 +178,64 @@ export const nats = defineSinkKind({
   },
 });
 
-/** Returns the connection options; the server's tools show `name`. */
-function connectionOptions(
+/** Imports the client library with the first item, so that other commands start without it. */
+async function loadLibrary() {
+  const [jetstream, transport] = await Promise.all([
+    import('@nats-io/jetstream'),
+    import('@nats-io/transport-node'),
+  ]);
+  const { connect, errors, headers } = transport;
+  return { ...jetstream, connect, errors, headers };
+}
+type Library = Awaited<ReturnType<typeof loadLibrary>>;
+
+/** Diagnostics channel to which Node publishes each opened socket of the thread, as `{ socket }`. */
+const socketOpened = 'net.client.socket';
+
+/**
+ * Connects to a server, and closes the sockets of a failed attempt: if a server accepts the connection but never
+ * responds, the library times out and leaves its socket open (transport-node 3.4.0). Rejects with the signal's reason
+ * when it is aborted, otherwise with the library's error.
+ */
+async function openNats(
   { servers, credentials, ca }: NatsSettings,
   name: string,
-): ConnectionOptions {
-  const isTls = servers.some((server) => server.startsWith('tls:'));
-  return {
-    servers: [...servers],
-    name: `earshot ${name}`,
-    reconnect: false,
-    timeout: connectTimeoutMs,
-    pingInterval: pingIntervalMs,
-    noAsyncTraces: true,
-    ...(isTls ? { tls: ca === null ? {} : { ca } } : {}),
-    ...(credentials.kind === 'user' && { user: credentials.user, pass: credentials.password }),
-    ...(credentials.kind === 'token' && { token: credentials.token }),
+  signal: AbortSignal,
+): Promise<NatsConnection> {
+  const { connect } = await loadLibrary();
+  const sockets: Socket[] = [];
+  const destroyAll = () => {
+    for (const socket of sockets) socket.destroy();
   };
+  const onSocket = (message: unknown) => {
+    const { socket } = message as { socket?: unknown };
+    if (socket instanceof Socket) sockets.push(socket);
+    if (signal.aborted) destroyAll();
+  };
+  subscribe(socketOpened, onSocket);
+  signal.addEventListener('abort', destroyAll);
+  try {
+    return await connect({
+      servers: [...servers],
+      // Shown by the tools of the server.
+      name: `earshot ${name}`,
+      reconnect: false,
+      timeout: connectTimeoutMs,
+      pingInterval: pingIntervalMs,
+      noAsyncTraces: true,
+      ...(servers[0]?.startsWith('tls:') && { tls: ca === null ? {} : { ca } }),
+      ...(credentials.kind === 'user' && { user: credentials.user, pass: credentials.password }),
+      ...(credentials.kind === 'token' && { token: credentials.token }),
+    });
+  } catch (error) {
+    destroyAll();
+    // The library's error does not say why its socket was closed.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    unsubscribe(socketOpened, onSocket);
+    signal.removeEventListener('abort', destroyAll);
+  }
 }
 
 /** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */
@@ -295,23 +319,28 @@ function isUnencrypted({ servers, credentials }: NatsSettings): boolean {
   );
 }
 
-async function checkStreams(
+async function checkStream(
   library: Library,
   connection: NatsConnection,
-  { subject: template }: NatsSettings,
-  context: Pick<CheckContext, 'sink' | 'subscriptions'>,
+  subject: string,
+  template: string,
 ): Promise<Evaluation> {
-  const subjects = subjectsOf(template, context);
   try {
     const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
-    for (const subject of subjects) {
-      if ((await streams.names(subject).next()).length > 0) continue;
-      const text = `No stream listens to the subject ${subject}.`;
-      return evaluation('critical', text, streamAdvice(template));
+    if ((await streams.names(subject).next()).length > 0) {
+      return ok(`A stream listens to ${subject}.`);
     }
-    return ok(`A stream listens to ${subjects.join(', ')}.`);
+    const covering = coveringSubject(template);
+    // Subjects of streams must not overlap.
+    const nextStep = `Create a stream: nats stream add PRODUCTS --subjects '${covering}' --defaults. If a stream already listens to some of these subjects, change it: nats stream edit.`;
+    return evaluation('critical', `No stream listens to the subject ${subject}.`, nextStep);
   } catch (error) {
-    if (isWithoutJetStream(library, error)) {
+    const isWithoutJetStream = causesOf(error).some(
+      (cause) =>
+        cause instanceof library.errors.NoRespondersError ||
+        (cause instanceof library.JetStreamApiError && cause.status === 503),
+    );
+    if (isWithoutJetStream) {
       const nextStep = 'Enable JetStream: nats-server -js, or jetstream {} in its configuration.';
       const text = 'The server has no JetStream for this NATS user.';
       return evaluation('critical', text, nextStep);
@@ -322,33 +351,4 @@ async function checkStreams(
       'Permission to publish is sufficient. To see whether items remain queued: `earshot sinks list`.';
     return evaluation('warning', text, nextStep);
   }
-}
-
-/** Advises to change a stream that covers some subjects, because subjects of NATS streams must not overlap. */
-function streamAdvice(template: string): string {
-  const covering = coveringSubject(template);
-  const create = `Create a stream: nats stream add PRODUCTS --subjects '${covering}' --defaults`;
-  if (covering === template) return create;
-  return `${create}. If a stream already listens to some of these subjects, change it: nats stream edit.`;
-}
-
-function isWithoutJetStream(library: Library, error: unknown): boolean {
-  if (error instanceof library.errors.NoRespondersError) return true;
-  if (error instanceof library.JetStreamApiError) return error.status === 503;
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause !== undefined && isWithoutJetStream(library, cause);
-}
-
-/** Returns all subjects to which the sink may publish. */
-function subjectsOf(
-  template: string,
-  { sink, subscriptions }: Pick<CheckContext, 'sink' | 'subscriptions'>,
-): string[] {
-  const usual = subscriptions.length > 0 ? subscriptions : ['default'];
-  const named = sink.subscriptions.length > 0 ? sink.subscriptions : usual;
-  const events = sink.events.length > 0 ? sink.events : subscriptionEvents;
-  const all = events.flatMap((event) =>
-    named.map((subscription) => subjectFor(template, { event, subscription })),
-  );
-  return [...new Set(all)];
 }

@@ -1,57 +1,109 @@
-/** Rows of PostgreSQL sinks, and the statements that write them: a product's row changes only to a newer state. */
+/** Rows of PostgreSQL sinks, their tables, and the statements that write them: a row changes only to a newer state. */
+import type pg from 'pg';
 import { formatDateUs, readDateUs } from '../../../core/terms/dates.ts';
-import type { AnyGeometry, Rings } from '../../../filter/filter-tree.ts';
 import { toGeoJson } from '../../../filter/geometry/geojson.ts';
+import { polygonsOf } from '../../../filter/geometry/ring.ts';
 import { factsOfRecord } from '../../../filter/product-facts.ts';
 import { type ProductRecord, textOrNull } from '../../../filter/product-record.ts';
 import { productView } from '../../../filter/product-view.ts';
 import type { SinkDocument } from '../document.ts';
-import {
-  type FoundTable,
-  type FoundTables,
-  nameFields,
-  type ProductField,
-  quoted,
-  stateFields,
-  type TableSettings,
-  type WrittenColumn,
-  writtenColumns,
-} from './postgres-tables.ts';
 
-/**
- * Classes of notifications: with a record; a deletion with or without one; neither, which only names the product.
- */
-type Change = 'recorded' | 'deleted' | 'deleted-unrecorded' | 'named';
-
-/** A document, prepared for the statements. */
-export interface PreparedItem {
-  /** Product id, in lower case. */
-  product: string;
-  change: Change;
-  /** Rows as JSON objects. */
-  productRow: string;
-  /** Null without a table of notifications. */
-  notificationRow: string | null;
+/** Settings of the tables of a sink. Names have the form `table` or `schema.table`. */
+export interface TableSettings {
+  products: string;
+  /** Fields by column of a table of the user; null for a table with all fields. */
+  columns: Readonly<Record<string, ProductField>> | null;
+  notifications: string | null;
 }
 
-/** Prepares a document. Throws for a record that is nested too deeply to be written as JSON. */
-export function prepareItem(
-  document: SinkDocument,
-  { notifications }: Pick<TableSettings, 'notifications'>,
-): PreparedItem {
-  const isDeletion = document.event === 'deleted';
-  const product = document.productId.toLowerCase();
-  const row = { ...stateOf(document), ...recordFields(document), product_id: product };
-  const record = jsonOf(document.value);
-  const unrecorded = isDeletion ? 'deleted-unrecorded' : 'named';
+/** Fields of a product, with the type of their columns in a created table. */
+export const productFields = {
+  product_id: 'text',
+  product_name: 'text',
+  collection: 'text',
+  platform: 'text',
+  product_type: 'text',
+  processing_level: 'text',
+  sensing_start: 'timestamptz',
+  sensing_end: 'timestamptz',
+  publication_date: 'timestamptz',
+  modification_date: 'timestamptz',
+  size_bytes: 'bigint',
+  online: 'boolean',
+  cloud_cover_percent: 'double precision',
+  // The catalogue's Integer attributes may have a fraction.
+  orbit_number: 'double precision',
+  relative_orbit_number: 'double precision',
+  orbit_direction: 'text',
+  tile: 'text',
+  processing_baseline: 'text',
+  s3_path: 'text',
+  footprint: 'geometry',
+  record: 'jsonb',
+  event: 'text',
+  subscription: 'text',
+  position: 'bigint',
+  state_at: 'timestamptz',
+  deleted_at: 'timestamptz',
+  deletion_cause: 'text',
+  received_at: 'timestamptz',
+  updated_at: 'timestamptz',
+} as const;
+
+export type ProductField = keyof typeof productFields;
+
+/** Fields that a table of the user must have: they decide which state is newer. */
+export const keyFields = ['product_id', 'state_at', 'position', 'deleted_at'] as const;
+
+/** Fields that change when a product is deleted without a record. */
+const stateFields: ReadonlySet<ProductField> = new Set([
+  ...(['event', 'subscription', 'position', 'state_at'] as const),
+  ...(['deleted_at', 'received_at', 'updated_at'] as const),
+]);
+
+const notificationFields = {
+  id: 'text',
+  sink: 'text',
+  position: 'bigint',
+  subscription: 'text',
+  event: 'text',
+  product_id: 'text',
+  product_name: 'text',
+  subscription_id: 'text',
+  ack_id: 'text',
+  notification_date: 'timestamptz',
+  received_at: 'timestamptz',
+  source: 'text',
+  value: 'jsonb',
+};
+
+/** Rows of a document, as JSON. */
+export interface Rows {
+  /** Columns that it updates in the row of a known product. */
+  change: 'all' | 'state' | 'none';
+  product: string;
+  notification: string;
+}
+
+/** Throws for a record that is nested too deeply to be written as JSON. */
+export function rowsOf(document: SinkDocument, { columns }: TableSettings): Rows {
+  const { value, event } = document;
+  const { footprint, ...row }: Row = productOf(document);
+  const mapped =
+    columns === null
+      ? row
+      : Object.fromEntries(
+          Object.entries(columns).map(([column, field]) => [column, (row as Row)[field]]),
+        );
   return {
-    product,
-    change: document.value === null ? unrecorded : isDeletion ? 'deleted' : 'recorded',
-    productRow: jsonWith(row, 'record', record),
-    notificationRow:
-      notifications === null ? null : jsonWith(notificationOf(document), 'value', record),
+    change: value !== null ? 'all' : event === 'deleted' ? 'state' : 'none',
+    product: jsonOf({ ...mapped, [shape]: footprint }),
+    notification: jsonOf(notificationOf(document)),
   };
 }
+
+/** Key of the footprint in a row. No column has a space: `jsonb_populate_record` skips it. */
+const shape = 'the footprint';
 
 type Row = Partial<Record<ProductField, unknown>>;
 
@@ -60,286 +112,218 @@ const timeText = (text: string | null) => text?.replace(/^0000(.*)/, '0001$1 BC'
 
 const timeOf = (us: number | null) => (us === null ? null : timeText(formatDateUs(us)));
 
-function dateOf(value: unknown): string | null {
-  return timeOf(readDateUs(value));
-}
-
 /** The same dates as in the product index (`product-writer.ts`). */
-function stateOf(document: SinkDocument): Row {
-  const { event, subscription, position, receivedAt, value, notificationDate } = document;
-  const state = { event, subscription, position, received_at: receivedAt };
-  if (event !== 'deleted') {
-    const date = dateOf(value?.ModificationDate) ?? dateOf(value?.PublicationDate);
-    return { ...state, state_at: date, deleted_at: null, deletion_cause: null };
-  }
-  const date = dateOf(value?.DeletionDate) ?? timeText(notificationDate) ?? receivedAt;
-  const cause = textOrNull(value?.DeletionCause);
-  return { ...state, state_at: date, deleted_at: date, deletion_cause: cause };
+function productOf(document: SinkDocument): Row {
+  const { productId, event, subscription, position, receivedAt, value, notificationDate } =
+    document;
+  const dateIn = (field: string) => timeOf(readDateUs(value?.[field]));
+  const deletedAt =
+    event === 'deleted'
+      ? (dateIn('DeletionDate') ?? timeText(notificationDate) ?? receivedAt)
+      : null;
+  return {
+    ...recordFields(document),
+    product_id: productId.toLowerCase(),
+    record: value,
+    ...{ event, subscription, position, received_at: receivedAt },
+    state_at: deletedAt ?? dateIn('ModificationDate') ?? dateIn('PublicationDate'),
+    deleted_at: deletedAt,
+    deletion_cause: deletedAt === null ? null : textOrNull(value?.DeletionCause),
+  };
 }
 
+/** The facts of the product index, with the names of columns: `sensingStartUs` becomes `sensing_start`. */
 function recordFields({ value, productName }: SinkDocument): Row {
   if (value === null) return { product_name: productName };
   const named: ProductRecord =
     textOrNull(value.Name) === null ? { ...value, Name: productName } : value;
-  const facts = factsOfRecord(named, productName);
-  return {
-    product_name: facts.productName,
-    collection: facts.collection,
-    platform: facts.platform,
-    product_type: facts.productType,
-    processing_level: facts.processingLevel,
-    sensing_start: timeOf(facts.sensingStartUs),
-    sensing_end: timeOf(facts.sensingEndUs),
-    publication_date: timeOf(facts.publicationDateUs),
-    modification_date: timeOf(facts.modificationDateUs),
-    size_bytes: facts.sizeBytes,
-    online: facts.online,
-    cloud_cover_percent: facts.cloudCoverPercent,
-    orbit_number: facts.orbitNumber,
-    relative_orbit_number: facts.relativeOrbitNumber,
-    orbit_direction: facts.orbitDirection,
-    tile: facts.tile,
-    processing_baseline: facts.processingBaseline,
-    s3_path: textOrNull(value.S3Path),
-    footprint: footprintOf(named),
-  };
+  const columns = Object.entries(factsOfRecord(named, productName)).map(([name, fact]) => {
+    const column = name.replace(/Us$/, '').replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`);
+    return [column, name.endsWith('Us') ? timeOf(fact as number | null) : fact];
+  });
+  return { ...Object.fromEntries(columns), footprint: footprintOf(named) };
 }
 
-function footprintOf(record: ProductRecord): AnyGeometry | null {
+/** Null with a ring of less than three corners: PostGIS stores it, but queries on it fail. */
+function footprintOf(record: ProductRecord) {
   const view = productView(record);
   const geometry = view.geometry();
-  return geometry === null || view.footprint() === null ? null : storableOf(toGeoJson(geometry));
+  if (geometry === null || view.footprint() === null) return null;
+  const valid = toGeoJson(geometry);
+  return polygonsOf(valid)
+    .flat()
+    .some((ring) => ring.length < 4)
+    ? null
+    : valid;
 }
 
-function storableOf(valid: AnyGeometry): AnyGeometry | null {
-  if (valid.type === 'GeometryCollection') {
-    const geometries = valid.geometries.flatMap((one) => storableOf(one) ?? []);
-    return geometries.length === 0 ? null : { ...valid, geometries };
-  }
-  if (valid.type === 'Polygon') {
-    const rings = ringsWithArea(valid.coordinates);
-    return rings.length === 0 ? null : { ...valid, coordinates: rings };
-  }
-  if (valid.type !== 'MultiPolygon') return valid;
-  const parts = valid.coordinates.map(ringsWithArea).filter((rings) => rings.length > 0);
-  return parts.length === 0 ? null : { ...valid, coordinates: parts };
-}
-
-/** Returns rings of at least three corners: PostGIS stores others, but queries on them fail. */
-function ringsWithArea(rings: Rings): Rings {
-  const [outline, ...holes] = rings;
-  if (outline === undefined || outline.length < 4) return [];
-  return [outline, ...holes.filter((hole) => hole.length >= 4)];
-}
-
-function notificationOf(document: SinkDocument) {
+function notificationOf(document: SinkDocument): Record<keyof typeof notificationFields, unknown> {
+  const { notificationId, sink, position, subscription, event, source, value } = document;
   return {
     // The same in a replay, which adds no row.
-    id: document.notificationId,
-    sink: document.sink,
-    position: document.position,
-    subscription: document.subscription,
-    event: document.event,
+    id: notificationId,
+    ...{ sink, position, subscription, event, source, value },
     product_id: document.productId,
     product_name: document.productName,
     subscription_id: document.subscriptionId,
     ack_id: document.ackId,
     notification_date: timeText(document.notificationDate),
     received_at: document.receivedAt,
-    source: document.source,
   };
 }
 
-/** Escapes in JSON of characters that PostgreSQL cannot store: NUL, and surrogates without their pair. */
-const unstorable = /\\u(?:0000|d[89a-f])/i;
-
-/** Writes JSON; each unstorable character becomes U+FFFD. */
-function jsonOf(value: object | null): string {
-  const text = JSON.stringify(value);
-  return unstorable.test(text) ? JSON.stringify(storable(value)) : text;
-}
-
-/** Writes an object with at least one field, and a field that is already JSON. */
-function jsonWith(row: object, field: string, json: string): string {
-  return `${jsonOf(row).slice(0, -1)},"${field}":${json}}`;
-}
-
-function storable(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\ufffd');
-  if (Array.isArray(value)) return value.map(storable);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, one]) => [storable(key), storable(one)]);
-  return Object.fromEntries(entries);
-}
-
-/** Returns the statements of a batch, with their only parameter. */
-export type BatchSql = (items: readonly PreparedItem[]) => (readonly [sql: string, rows: string])[];
-
-/** Creates the statements that write into the tables. */
-export function createBatchSql(
-  { tables, postgis }: FoundTables,
-  deleted: 'mark' | 'remove',
-): BatchSql {
-  const written = (purpose: WrittenTable['purpose']): WrittenTable | undefined => {
-    const found = tables.find((one) => one.purpose === purpose);
-    return found && { ...found, written: writtenColumns(found, postgis) };
-  };
-  const products = written('products');
-  const removed = deleted === 'remove' ? written('removed') : undefined;
-  const notifications = written('notifications');
-  if (products === undefined) throw new Error('The sink has no table of products.');
-  const changes = removed === undefined ? markingSql(products) : removingSql(products, removed);
-  const insert = notifications && insertNewSql(notifications);
-  const lock = removed === undefined ? [] : [lockSql];
-  return (items) => {
-    const all = listOf(items.map(({ productRow }) => productRow));
-    const locks = lock.map((sql) => [sql, all] as const);
-    const ofProducts = changes.flatMap(({ kinds, statements }) => {
-      const rows = items.filter(({ change }) => kinds.includes(change));
-      const list = listOf(rows.map(({ productRow }) => productRow));
-      return rows.length === 0 ? [] : statements.map((sql) => [sql, list] as const);
-    });
-    if (insert === undefined) return [...locks, ...ofProducts];
-    const rows = items.map(({ notificationRow }) => notificationRow);
-    return [...locks, ...ofProducts, [insert, listOf(rows)]];
-  };
-}
-
-/**
- * Locks the products of a batch until its end: otherwise, another program that writes the same two tables could move a
- * product to the one that this program does not see yet.
- */
-const lockSql = `SELECT pg_advisory_xact_lock(id) FROM (
-  SELECT DISTINCT hashtextextended('earshot ' || (one ->> 'product_id'), 0) AS id
-  FROM jsonb_array_elements($1::jsonb) AS one ORDER BY id) AS ids`;
-
-const listOf = (rows: readonly (string | null)[]) => `[${rows.join(',')}]`;
-
-type WrittenTable = FoundTable & { written: WrittenColumn[] };
-
-interface ChangeSql {
-  kinds: readonly Change[];
-  statements: readonly string[];
-}
-
-/** Statements of a table in which deleted products stay. */
-function markingSql(table: WrittenTable): ChangeSql[] {
-  const unrecorded = ({ field }: WrittenColumn) => stateFields.has(field) || nameFields.has(field);
-  return [
-    { kinds: ['recorded', 'deleted'], statements: [upsertSql(table, () => true)] },
-    {
-      kinds: ['deleted-unrecorded'],
-      statements: [upsertSql(table, ({ field }) => stateFields.has(field), unrecorded)],
-    },
-    { kinds: ['named'], statements: [insertNewSql(table, unrecorded)] },
-  ];
-}
-
-/** Statements of a table without deleted products. */
-function removingSql(table: WrittenTable, removed: WrittenTable): ChangeSql[] {
-  const unrecorded = ({ field }: WrittenColumn) => stateFields.has(field) || nameFields.has(field);
-  const isNew = `gone.product_id = new.product_id::text`;
-  const isGone = (and: string) =>
-    `WHERE NOT EXISTS (SELECT FROM ${removed.sqlName} AS gone WHERE ${isNew}${and})`;
-  const [stateOfNew, stateOfGone] = [newState('false'), rowState('gone', removed, 'true')];
-  const isSame = `${columnOf(table, 'product_id', 'known')} = new.product_id`;
-  const [removal, stateOfKnown] = [newState('true'), rowState('known', table)];
-  const rows = newRows(table, ({ field }) =>
-    ['product_id', 'state_at', 'position'].includes(field),
+/** Writes JSON. NUL and surrogates without their pair, which PostgreSQL cannot store, become U+FFFD. */
+function jsonOf(row: object): string {
+  return JSON.stringify(row).replaceAll(/\\(u0000|ud[89a-f]..|.)/g, (written, code: string) =>
+    code.length === 1 ? written : '\\ufffd',
   );
-  return [
-    {
-      kinds: ['recorded'],
-      statements: [
-        upsertSql(
-          table,
-          () => true,
-          () => true,
-          isGone(` AND ${stateOfGone} > ${stateOfNew}`),
-        ),
-        `DELETE FROM ${removed.sqlName} AS gone USING ${rows}
-         WHERE ${isNew} AND ${stateOfNew} > ${stateOfGone}`,
-      ],
-    },
-    {
-      kinds: ['deleted', 'deleted-unrecorded'],
-      statements: [
-        `INSERT INTO ${removed.sqlName} AS gone (product_id, state_at, position)
-         SELECT new.product_id::text, new.state_at, new.position FROM ${rows}
-         WHERE NOT EXISTS (SELECT FROM ${table.sqlName} AS known
-           WHERE ${isSame} AND ${stateOfKnown} > ${removal})
-         ON CONFLICT (product_id) DO UPDATE
-         SET state_at = excluded.state_at, position = excluded.position
-         WHERE ${rowState('excluded', removed, 'true')} > ${stateOfGone}`,
-        `DELETE FROM ${table.sqlName} AS known USING ${rows}
-         WHERE ${isSame} AND ${removal} > ${stateOfKnown}`,
-      ],
-    },
-    {
-      kinds: ['named'],
-      statements: [insertNewSql(table, unrecorded, isGone(''))],
-    },
-  ];
 }
 
-type Selects = (column: WrittenColumn) => boolean;
+/** Statements with a row as their only parameter. */
+export interface Statements {
+  products: Record<Rows['change'], string>;
+  notifications: string | null;
+}
 
-/** Inserts rows, or updates the selected columns of known rows to a newer state. */
-function upsertSql(
-  table: WrittenTable,
-  updates: Selects,
-  inserts: Selects = () => true,
-  condition = '',
+/** Writes the rows, in a transaction of the caller. */
+export async function writeRows(
+  client: pg.ClientBase,
+  { products, notifications }: Statements,
+  { change, product, notification }: Rows,
+): Promise<void> {
+  await client.query(products[change], [product]);
+  if (notifications !== null) await client.query(notifications, [notification]);
+}
+
+/** Creates missing tables, and returns the statements that write into them, in a transaction of the caller. */
+export async function prepareTables(
+  client: pg.ClientBase,
+  { products, columns, notifications }: TableSettings,
+): Promise<Statements> {
+  // Another program may create the same tables.
+  await client.query(`SELECT pg_advisory_xact_lock(hashtext('earshot sink'))`);
+  const all = Object.keys(productFields) as ProductField[];
+  const fields = columns ?? Object.fromEntries(all.map((field) => [field, field]));
+  const types = Object.entries(fields).map(
+    ([column, field]) => [column, productFields[field]] as const,
+  );
+  const spatial = await findPostgis(client);
+  await createTable(client, products, types, spatial);
+  const events = Object.entries(notificationFields);
+  if (notifications !== null) await createTable(client, notifications, events, null);
+  return {
+    products: await productSql(client, products, fields),
+    notifications:
+      notifications === null
+        ? null
+        : `${insertSql(
+            notifications,
+            events.map(([column]) => [column]),
+          )} ON CONFLICT (id) DO NOTHING`,
+  };
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+const sqlName = (table: string) => table.split('.').map(quoted).join('.');
+
+async function findPostgis(client: pg.ClientBase): Promise<string | null> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT nspname AS name FROM pg_extension JOIN pg_namespace AS schema ON schema.oid = extnamespace
+     WHERE extname = 'postgis'`,
+  );
+  return rows[0]?.name ?? null;
+}
+
+/** Creates a missing table; its first column is the key. Does not require the permission for an existing table. */
+async function createTable(
+  client: pg.ClientBase,
+  name: string,
+  columns: readonly (readonly [column: string, type: string])[],
+  postgis: string | null,
+): Promise<void> {
+  const found = await client.query('SELECT WHERE to_regclass($1) IS NOT NULL', [sqlName(name)]);
+  if (found.rows.length > 0) return;
+  const isKey = (column: string) => column === columns[0]?.[0];
+  const geometry = postgis === null ? 'jsonb' : `${quoted(postgis)}.geometry(Geometry,4326)`;
+  const list = columns.map(([column, type]) => {
+    const written = type === 'geometry' ? geometry : type;
+    return `${quoted(column)} ${written}${isKey(column) ? ' PRIMARY KEY' : ''}`;
+  });
+  await client.query(`CREATE TABLE ${sqlName(name)} (${list.join(', ')})`);
+  const footprint = columns.find(([, type]) => type === 'geometry')?.[0];
+  if (postgis === null || footprint === undefined) return;
+  const index = quoted(`${name.split('.').at(-1)}_${footprint}`.slice(0, 63));
+  await client.query(`CREATE INDEX ${index} ON ${sqlName(name)} USING gist (${quoted(footprint)})`);
+}
+
+/** Inserts a row. The database converts each value to the type of its column. */
+function insertSql(
+  table: string,
+  columns: readonly (readonly [column: string, value?: string])[],
 ): string {
-  const sets = table.written
-    .filter((one) => one.column !== table.key && updates(one))
-    .map(({ column }) => `${quoted(column)} = excluded.${quoted(column)}`);
-  return `${insertSql(table, inserts, condition)}
-    ON CONFLICT (${quoted(table.key)}) DO UPDATE SET ${sets.join(', ')}
-    WHERE ${rowState('excluded', table)} > ${rowState('known', table)}`;
+  const names = columns.map(([column]) => quoted(column)).join(', ');
+  const values = columns.map(([column, value = `new.${quoted(column)}`]) => value).join(', ');
+  return `INSERT INTO ${sqlName(table)} AS known (${names})
+    SELECT ${values} FROM jsonb_populate_record(null::${sqlName(table)}, $1::jsonb) AS new`;
 }
 
-/** Inserts rows with unknown keys. A violation of another constraint is an error. */
-function insertNewSql(table: WrittenTable, inserts?: Selects, condition?: string): string {
-  return `${insertSql(table, inserts, condition)} ON CONFLICT (${quoted(table.key)}) DO NOTHING`;
-}
-
-function insertSql(table: WrittenTable, inserts: Selects = () => true, condition = ''): string {
-  const columns = table.written.filter(inserts);
-  const names = columns.map(({ column }) => quoted(column)).join(', ');
-  const values = columns.map(({ value }) => value).join(', ');
-  return `INSERT INTO ${table.sqlName} AS known (${names})
-    SELECT ${values} FROM ${newRows(table, inserts)} ${condition}`;
-}
-
-/** The rows of the parameter, in the order of the key, so that two programs rarely cause a deadlock. */
-function newRows({ written, key }: WrittenTable, selects: Selects): string {
-  const columns = written.filter(selects);
-  const list = columns.map(({ field, type }) => `${quoted(field)} ${type}`).join(', ');
-  const order = columns.find(({ column }) => column === key)?.field ?? key;
-  return `(SELECT * FROM jsonb_to_recordset($1::jsonb) AS read(${list})
-    ORDER BY ${quoted(order)}) AS new`;
-}
-
-/*
- * States are compared by time, then a deletion is newer than a record, then by position. A record without a date is
- * older than all others.
- */
-const stateSql = (at: string, isDeleted: string, position: string) =>
-  `(coalesce(${at}::timestamptz, '-infinity'), ${isDeleted}, coalesce(${position}, 0))`;
-
-const newState = (isDeleted: string) => stateSql('new.state_at', isDeleted, 'new.position');
-
-function rowState(alias: string, table: WrittenTable, isDeleted?: string): string {
-  const deletedAt = columnOf(table, 'deleted_at', alias);
-  return stateSql(
-    columnOf(table, 'state_at', alias) ?? 'NULL',
-    isDeleted ?? (deletedAt === null ? 'false' : `${deletedAt} IS NOT NULL`),
-    columnOf(table, 'position', alias) ?? 'NULL',
+async function productSql(
+  client: pg.ClientBase,
+  table: string,
+  fields: Readonly<Record<string, ProductField>>,
+): Promise<Statements['products']> {
+  const columns = Object.entries(fields);
+  const columnOf = (field: ProductField) =>
+    quoted(columns.find(([, one]) => one === field)?.[0] ?? field);
+  const footprint = await footprintSql(
+    client,
+    table,
+    columns.find(([, one]) => one === 'footprint')?.[0],
   );
+  const insert = insertSql(
+    table,
+    columns.map(([column, field]) => {
+      if (field === 'updated_at') return [column, 'now()'];
+      return field === 'footprint' ? [column, footprint] : [column];
+    }),
+  );
+  /*
+   * States are compared by time, then a deletion is newer than a record, then by position. A record without a date is
+   * older than all others.
+   */
+  const stateOf = (
+    row: string,
+  ) => `(coalesce(${row}.${columnOf('state_at')}::timestamptz, '-infinity'),
+    ${row}.${columnOf('deleted_at')} IS NOT NULL, coalesce(${row}.${columnOf('position')}, 0))`;
+  const key = columnOf('product_id');
+  const upsert = (updated: readonly (readonly [column: string, ProductField])[]) => {
+    const sets = updated
+      .filter(([, field]) => field !== 'product_id')
+      .map(([column]) => `${quoted(column)} = excluded.${quoted(column)}`);
+    return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${sets.join(', ')}
+      WHERE ${stateOf('excluded')} > ${stateOf('known')}`;
+  };
+  return {
+    all: upsert(columns),
+    state: upsert(columns.filter(([, field]) => stateFields.has(field))),
+    none: `${insert} ON CONFLICT (${key}) DO NOTHING`,
+  };
 }
 
-function columnOf({ written }: WrittenTable, field: string, alias: string): string | null {
-  const column = written.find((one) => one.field === field)?.column;
-  return column === undefined ? null : `${alias}.${quoted(column)}`;
+/** Returns the value of the column for the footprint: a geometry or geography, otherwise GeoJSON. */
+async function footprintSql(client: pg.ClientBase, table: string, column: string | undefined) {
+  const { rows } = await client.query<{ schema: string; name: string; type: string }>(
+    `SELECT nspname AS schema, typname AS name, format_type(atttypid, atttypmod) AS type
+     FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+       JOIN pg_namespace AS schema ON schema.oid = typnamespace
+     WHERE attrelid = to_regclass($1) AND attname = $2 AND typname IN ('geometry', 'geography')`,
+    [sqlName(table), column],
+  );
+  const [found] = rows;
+  if (found === undefined) return `nullif($1::jsonb -> '${shape}', 'null')`;
+  const schema = quoted(found.schema);
+  const geometry = `${schema}.ST_GeomFromGeoJSON($1::jsonb ->> '${shape}')`;
+  const whole = /\(Multi/i.test(found.type) ? `${schema}.ST_Multi(${geometry})` : geometry;
+  return `${whole}::${schema}.${found.name}`;
 }

@@ -1,27 +1,46 @@
 /** Delivers items to tables of PostgreSQL: products in their newest state and, if configured, notifications. */
+import type pg from 'pg';
 import { z } from 'zod';
-import { databaseUrls } from '../../../core/http/network-address.ts';
-import { errorText } from '../../../core/terms/app-error.ts';
-import { type Evaluation, evaluation, ok } from '../../../core/terms/evaluation.ts';
-import { certificatesForm, defineSinkKind, nameField, secretForm, unusable } from '../target.ts';
-import { createBatches, createWrite, tryWrite } from './postgres-batches.ts';
+import { networkFault } from '../../../core/http/bounded-fetch.ts';
+import { boundPostgres } from '../../../core/http/bounded-messages.ts';
+import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
+import { databaseUrls, isLocalDatabase } from '../../../core/http/network-address.ts';
+import { contextTrusting } from '../../../core/http/tls-settings.ts';
+import { evaluation, ok } from '../../../core/terms/evaluation.ts';
+import type { SinkDocument } from '../document.ts';
 import {
-  connect,
-  exposureOf,
-  loadPg,
-  type PostgresSettings,
-  postgresFault,
-  queryOf,
-  serversOf,
-} from './postgres-connection.ts';
-import { prepareItem } from './postgres-rows.ts';
+  aborted,
+  certificatesForm,
+  defineSinkKind,
+  nameField,
+  secretForm,
+  type Target,
+  type TargetAnswer,
+  type TargetFailure,
+  unavailable,
+  unusable,
+} from '../target.ts';
 import {
-  type FoundTables,
-  findTables,
-  mappingFaults,
-  sinkTables,
-  tableFaults,
-} from './postgres-tables.ts';
+  keyFields,
+  type ProductField,
+  prepareTables,
+  productFields,
+  type Rows,
+  rowsOf,
+  type Statements,
+  type TableSettings,
+  writeRows,
+} from './postgres-rows.ts';
+
+/** Settings of a PostgreSQL sink. */
+export interface PostgresSettings extends TableSettings {
+  /** URLs of the servers. The first one that works is used. */
+  urls: readonly string[];
+  /** In addition to one in the URLs. */
+  password: string | null;
+  /** PEM. */
+  ca: string | null;
+}
 
 const tableForm =
   'must be a table of letters, digits and _, such as products or gis.products, of at most 50 characters';
@@ -48,39 +67,38 @@ const postgresSchema = z
       columns: z
         .record(
           z.string().regex(/^[A-Za-z_]\w{0,62}$/, columnForm),
-          z.string('must be a field, such as product_name'),
+          z.enum(Object.keys(productFields) as ProductField[]),
           "must be an object, such as { id: 'product_id', geom: 'footprint' }",
+        )
+        .refine(
+          (columns) => keyFields.every((field) => Object.values(columns).includes(field)),
+          `must have a column for each of ${keyFields.join(', ')}`,
         )
         .optional(),
       /** Table of the notifications; by default none. */
       notifications: tableName.optional(),
-      /** Deleted products: `mark` (default) sets `deleted_at`, `remove` deletes the row. */
-      deleted: z.enum(['mark', 'remove']).default('mark'),
-      /** True (default): missing tables are created. */
-      create: z.boolean('must be true or false').default(true),
     },
     postgresForm,
   )
-  .superRefine(({ url, passwordFile, ca, columns = null, deleted, ...tables }, context) => {
+  .superRefine(({ url, passwordFile, ca, products, notifications }, context) => {
     const urls = url.map((one) => new URL(one));
-    const faults = mappingFaults({ columns, deleted });
-    if ([tables.products, `${tables.products}_removed`].includes(tables.notifications ?? '')) {
-      faults.push('notifications must be a table of its own');
-    }
+    if (products === notifications) context.addIssue('notifications must be a table of its own');
     if (passwordFile !== undefined && urls.some(({ username }) => username === '')) {
-      faults.push('passwordFile requires a user in the URL');
+      context.addIssue('passwordFile requires a user in the URL');
     }
     if (passwordFile !== undefined && urls.some(({ password }) => password !== '')) {
-      faults.push('passwordFile and a password in the URL must not be set together');
+      context.addIssue('passwordFile and a password in the URL must not be set together');
     }
     const modes = urls.map(({ searchParams }) => searchParams.get('sslmode'));
     if (ca !== undefined && modes.some((mode) => mode === 'disable' || mode === 'no-verify')) {
-      faults.push('ca requires verified TLS: remove sslmode from the URL');
+      context.addIssue('ca requires verified TLS: remove sslmode from the URL');
     }
-    for (const fault of faults) context.addIssue(fault);
   });
 
-/** Upserts the product of each item, in batches of one transaction. Connects with the first item. */
+/** Default number of deliveries at a time, each with a connection; with more, they wait for one. */
+const connectionsMax = 16;
+
+/** Upserts the product of each item in a transaction of its own. Connects with the first item. */
 export const postgres = defineSinkKind({
   hasThread: true,
   load: loadPg,
@@ -89,69 +107,224 @@ export const postgres = defineSinkKind({
     postgres: postgresSchema.optional(),
   },
   targetFields: Object.keys(postgresSchema.shape),
-  concurrency: 256,
+  concurrency: connectionsMax,
   settings: ({ postgres }, readFile): PostgresSettings => {
     if (postgres === undefined) throw new Error('The schema requires a target.');
-    const { url, passwordFile, ca, products, deleted, create } = postgres;
-    const { columns = null, notifications = null } = postgres;
+    const { url, passwordFile, ca, products, columns = null, notifications = null } = postgres;
     return {
       urls: url,
       password: readFile('postgres.passwordFile', passwordFile, secretForm),
       ca: readFile('postgres.ca', ca, certificatesForm),
-      ...{ products, columns, notifications, deleted, create },
+      ...{ products, columns, notifications },
     };
   },
-  open: (settings, { name, timeoutMs }) => {
-    const sink = { name, timeoutMs };
-    const writer = createWrite(settings, sink);
-    const batches = createBatches(writer.write);
-    return {
-      deliver: async (document, signal) => {
-        const item = prepareItem(document, settings);
-        try {
-          await loadPg();
-        } catch (error) {
-          const reason = `the PostgreSQL client library cannot be loaded: ${errorText(error)}`;
-          return { kind: 'misconfigured', reason };
-        }
-        return document.test ? tryWrite([item], settings, sink) : batches.add(item, signal);
-      },
-      close: writer.close,
-    };
-  },
+  open: openPostgres,
   check: async (settings, { sink, signal }) => {
-    const where = `PostgreSQL at ${serversOf(settings)}`;
-    let client: Awaited<ReturnType<typeof connect>> | undefined;
-    const end = () => void client?.end().catch(() => undefined);
-    signal.addEventListener('abort', end);
-    try {
-      client = await connect(settings, sink.name);
-      return findingOf(await findTables(queryOf(client), sinkTables(settings)), settings, where);
-    } catch (error) {
-      return unusable(where, postgresFault(error, settings).reason);
-    } finally {
-      signal.removeEventListener('abort', end);
-      end();
+    const servers = settings.urls.map((text) => new URL(text));
+    const hosts = servers.map(
+      ({ host, searchParams }) => host || searchParams.get('host') || 'localhost',
+    );
+    const where = `PostgreSQL at ${hosts.join(', ')}`;
+    const target = openPostgres(settings, sink);
+    const answer = await target.deliver(sample, signal);
+    await target.close();
+    if (answer.kind === 'unavailable') return unusable(where, answer.reason);
+    if (answer.kind !== 'acknowledged') {
+      const nextStep =
+        'Correct the login, the tables or the mapping, or grant the permissions: see "PostgreSQL and PostGIS" in docs/sinks.md. Until then, notifications are queued.';
+      return evaluation('critical', `${where} cannot be written: ${answer.reason}.`, nextStep);
     }
+    const message = `${where} accepts the login, and rows in ${settings.products}.`;
+    const exposure = exposureOf(servers, settings);
+    if (exposure === null) return ok(message);
+    const nextStep =
+      'Remove sslmode from the URL, so that TLS with a verified certificate is used. For an authority of your own, set `ca`.';
+    return evaluation('warning', `${message} ${exposure}`, nextStep);
   },
 });
 
-function findingOf(found: FoundTables, settings: PostgresSettings, where: string): Evaluation {
-  const faults = tableFaults(found, settings);
-  if (faults.length > 0) {
-    const text = `The tables in ${where} cannot be written: ${faults.join('; ')}.`;
-    const nextStep =
-      'Correct the tables or the mapping, or grant the permissions: see "PostgreSQL and PostGIS" in docs/sinks.md.';
-    return evaluation('critical', text, nextStep);
+/** Written by the doctor, and rolled back: a deletion without a record, which needs the fewest columns. */
+const sample: SinkDocument = {
+  ...{ id: 'n_0_test', notificationId: 'n_0_test', replay: false, test: true, sink: 'test' },
+  ...{ position: 0, subscription: null, event: 'deleted', source: 'push', value: null },
+  ...{ productId: '00000000-0000-4000-8000-000000000000', productName: null },
+  ...{ subscriptionId: null, ackId: null, notificationDate: null },
+  receivedAt: '2000-01-01T00:00:00.000000Z',
+};
+
+/** Returns how the login is exposed on the way to another machine; null if it is not. */
+function exposureOf(servers: readonly URL[], { ca }: PostgresSettings): string | null {
+  if (ca !== null) return null;
+  const modes = servers
+    .filter((url) => !isLocalDatabase(url))
+    .map(({ searchParams }) => searchParams.get('sslmode'));
+  if (modes.includes('disable')) return 'The login and the notifications are sent unencrypted.';
+  return modes.includes('no-verify') ? 'The identity of the server is not verified.' : null;
+}
+
+/** Imports the client library with the first item, so that other commands start without it. */
+async function loadPg() {
+  return (await import('pg')).default;
+}
+
+/** Writes to the server that worked last. If it fails, the others are tried in turn. */
+function openPostgres(
+  settings: PostgresSettings,
+  sink: { name: string; timeoutMs: number },
+): Target {
+  const servers = settings.urls.map((url) => openServer(url, settings, sink));
+  let first = 0;
+  return {
+    deliver: async (document, signal) => {
+      const rows = rowsOf(document, settings);
+      let answer: TargetAnswer = unavailable('no server is configured');
+      for (let i = 0; i < servers.length && !signal.aborted; i += 1) {
+        const at = (first + i) % servers.length;
+        const server = servers[at];
+        try {
+          const write = document.test ? server?.tryWrite : server?.write;
+          await Promise.race([write?.(rows, signal), aborted(signal)]);
+          first = at;
+          return { kind: 'acknowledged' };
+        } catch (error) {
+          answer = postgresFault(error, settings);
+          if (answer.kind === 'refused') return answer;
+          server?.reset();
+        }
+      }
+      return answer;
+    },
+    close: async () => {
+      for (const server of servers) server.close();
+    },
+  };
+}
+
+const connectTimeoutMs = 10_000;
+
+/** Idle time after which the system probes a connection, so that a dead one is noticed. */
+const keepAliveMs = 15_000;
+
+/** Maximum size of the answer to a statement. */
+const rowsBytesMax = 2 ** 20;
+
+/** The connections to a server, one for each delivery. */
+function openServer(
+  url: string,
+  settings: PostgresSettings,
+  { name, timeoutMs }: { name: string; timeoutMs: number },
+) {
+  let pool: Promise<pg.Pool> | null = null;
+  let statements: Promise<Statements> | null = null;
+
+  const openPool = async () => {
+    const { Client, Pool } = await loadPg();
+    class BoundedClient extends Client {
+      constructor(options?: pg.ClientConfig) {
+        super(options);
+        boundPostgres(this, rowsBytesMax);
+        // A lost connection is reported by its statement, or replaced by the next one.
+        this.on('error', () => undefined);
+      }
+    }
+    const options = { ...connectionOf(url, settings), application_name: `earshot ${name}` };
+    const opened = new Pool({ ...options, Client: BoundedClient, max: connectionsMax });
+    return opened.on('error', () => undefined);
+  };
+  /**
+   * Runs a transaction whose commit waits for the disk. Settings are local to it, because a pooler may use another
+   * session for the next one. The time for locks is shorter, so that the error names the lock. A connection that failed
+   * is closed; the signal ends it at once, because the server may hang.
+   */
+  const transact = async <Result>(
+    end: 'COMMIT' | 'ROLLBACK',
+    signal: AbortSignal,
+    work: (client: pg.PoolClient) => Promise<Result>,
+  ): Promise<Result> => {
+    pool ??= openPool();
+    const client = await (await pool).connect();
+    const cancel = () => void client.connection.stream.destroy();
+    signal.addEventListener('abort', cancel);
+    let hasFailed = true;
+    try {
+      signal.throwIfAborted();
+      await client.query(`BEGIN;
+        SET LOCAL TimeZone = 'UTC';
+        SET LOCAL statement_timeout = ${timeoutMs};
+        SET LOCAL lock_timeout = ${Math.ceil(timeoutMs / 2)};
+        SELECT set_config('synchronous_commit', 'on', true)
+        WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`);
+      const result = await work(client);
+      await client.query(end);
+      hasFailed = false;
+      return result;
+    } finally {
+      signal.removeEventListener('abort', cancel);
+      client.release(hasFailed);
+    }
+  };
+  return {
+    write: async (rows: Rows, signal: AbortSignal): Promise<void> => {
+      statements ??= transact('COMMIT', signal, (client) => prepareTables(client, settings));
+      const prepared = await statements;
+      await transact('COMMIT', signal, (client) => writeRows(client, prepared, rows));
+    },
+    /** Leaves no trace: for a test delivery. */
+    tryWrite: (rows: Rows, signal: AbortSignal): Promise<void> =>
+      transact('ROLLBACK', signal, async (client) =>
+        writeRows(client, await prepareTables(client, settings), rows),
+      ),
+    /** The next item checks the tables again. */
+    reset: () => {
+      statements = null;
+    },
+    /** Not awaited: a server that hangs does not end its connections. */
+    close: () => void pool?.then((opened) => opened.end()).catch(() => undefined),
+  };
+}
+
+function connectionOf(text: string, { password, ca }: PostgresSettings): pg.PoolConfig {
+  const url = new URL(text);
+  if (password !== null) url.password = encodeURIComponent(password);
+  // In a URL, the mode would replace the authority.
+  if (ca !== null) url.searchParams.delete('sslmode');
+  return {
+    connectionString: url.href,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
+    ...(ca !== null && { ssl: { secureContext: contextTrusting([ca]) } }),
+  };
+}
+
+/** SQLSTATE of an error of the server; empty for other errors. */
+function sqlStateOf(error: unknown): string {
+  if (!(error instanceof Error) || !('severity' in error)) return '';
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/**
+ * Codes of errors that values may cause: data exceptions, violated constraints, limits of a value, errors of triggers,
+ * and geometries (PostGIS reports them as internal errors).
+ */
+const valueErrors = /^(?:22|23|44|54|P0|38|39|2F)|^XX000$/;
+
+/** Errors that remain until the user changes the database or the settings. */
+const lastingErrors = /^(?:0A|0L|0P|25006|28|3D|3F|42)/;
+
+/** Classifies an error. Removes the password from the server's text. */
+function postgresFault(error: unknown, settings: PostgresSettings): TargetFailure {
+  const state = sqlStateOf(error);
+  const passwords = settings.urls.map((url) => decodeURIComponent(new URL(url).password));
+  const secrets = [settings.password ?? '', ...passwords].filter((one) => one !== '');
+  const message = error instanceof Error ? error.message : String(error);
+  const text = foreignText(message, { secrets, charactersMax: hintCharactersMax });
+  if (state === '') {
+    // Errors of the library have no code: a server without TLS, a missing password, a lost connection.
+    const isOwn = error instanceof Error && error.name === 'Error' && !('code' in error);
+    return unavailable(isOwn ? text : networkFault(error));
   }
-  const tables = found.tables.map(({ name, found: known }) =>
-    known === null ? `${name} (will be created)` : name,
-  );
-  const spatial = `${found.postgis === null ? 'without' : 'with'} PostGIS`;
-  const message = `${where}, version ${found.version} ${spatial}, accepts the login. Tables: ${tables.join(', ')}.`;
-  const exposure = exposureOf(settings);
-  if (exposure === null) return ok(message);
-  const nextStep =
-    'Remove sslmode from the URL, so that TLS with a verified certificate is used. For an authority of your own, set `ca`.';
-  return evaluation('warning', `${message} ${exposure}`, nextStep);
+  const reason = `the database answered ${state}: ${text}`;
+  if (valueErrors.test(state)) return { kind: 'refused', reason };
+  return lastingErrors.test(state) ? { kind: 'misconfigured', reason } : unavailable(reason);
 }

@@ -1,8 +1,8 @@
 /** Delivers items to a web service, signed as specified by Standard Webhooks 1.0 (standardwebhooks.com). */
 
 import { createHmac } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { Agent, request } from 'node:https';
+import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { Readable } from 'node:stream';
 import {
   networkFault,
@@ -89,9 +89,7 @@ export const webhook = defineSinkKind({
   }),
   open: ({ url, secret, ca, format }, context) => {
     const isCloudEvent = format === 'cloudevents';
-    const trusting = ca === null ? null : createTrustingFetch(ca);
-    const send = trusting?.fetch ?? context.fetch;
-    const drain = createDrain();
+    const agent = url.startsWith('https:') ? agentTrusting(ca) : undefined;
     return {
       deliver: async (item, signal) => {
         const { id, event, receivedAt } = item;
@@ -103,6 +101,7 @@ export const webhook = defineSinkKind({
         const timestamp = String(Math.floor(context.nowUs() / 1_000_000));
         const headers = {
           'content-type': isCloudEvent ? cloudEventType : 'application/json',
+          'content-length': Buffer.byteLength(body),
           'user-agent': 'earshot',
           'webhook-id': id,
           'webhook-timestamp': timestamp,
@@ -111,19 +110,12 @@ export const webhook = defineSinkKind({
           }),
         };
         try {
-          const posted = { method: 'POST', headers, body, signal, redirect: 'manual' } as const;
-          const response = await send(url, posted);
-          if (!response.ok) return await failureOf(response, secret);
-          drain.add(response.body);
-          return { kind: 'acknowledged' };
+          return await answerOf(await post(url, body, { headers, agent, signal }), secret);
         } catch (error) {
-          return unavailable(networkFault(error));
+          return unavailable(networkFault(signal.aborted ? signal.reason : error));
         }
       },
-      close: async () => {
-        drain.close();
-        trusting?.close();
-      },
+      close: async () => agent?.destroy(),
     };
   },
   check: async ({ url, ca, secret }, { signal }) => {
@@ -145,130 +137,54 @@ export function webhookSignature(
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-async function failureOf(
-  { status, headers, body }: Response,
-  secret: string | null,
-): Promise<TargetAnswer> {
-  const secrets = secret === null ? [] : [secret];
-  const beginning = Buffer.concat(await readBeginning(body));
-  const hint = hintOf(new TextDecoder().decode(beginning));
-  const detail = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
-  const reason = `it answered ${status}${detail === '' ? '' : `: ${detail}`}`;
+/** Reads the body of a failure; that of a success only in the background, so that its connection can be reused. */
+async function answerOf(response: IncomingMessage, secret: string | null): Promise<TargetAnswer> {
+  const { statusCode: status = 0, headers } = response;
+  const beginning = readBeginning(Readable.toWeb(response) as ReadableStream<Uint8Array>);
+  if (status < 200 || status > 599) {
+    throw new UnusableAnswer(`it answered with an invalid status (${status})`);
+  }
+  if (status < 300) return { kind: 'acknowledged' };
   if (status < 400) {
     const advice = 'redirects are not followed: set the final URL';
     return { kind: 'misconfigured', reason: `it answered ${status}, ${advice}` };
   }
+  const secrets = secret === null ? [] : [secret];
+  const hint = hintOf(new TextDecoder().decode(Buffer.concat(await beginning)));
+  const detail = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
+  const reason = `it answered ${status}${detail === '' ? '' : `: ${detail}`}`;
   if (misconfiguredStatuses.has(status)) return { kind: 'misconfigured', reason };
   if (status >= 500 || retryableStatuses.has(status)) {
-    return { kind: 'unavailable', reason, retryAfterMs: retryAfterMs(headers) };
+    const get = (name: string) => String(headers[name] ?? '');
+    return { kind: 'unavailable', reason, retryAfterMs: retryAfterMs({ get }) };
   }
   return { kind: 'refused', reason };
 }
 
-/** Maximum bytes of a body to read in order to keep its connection open. */
-const bytesMax = 65_536;
-
-/** Maximum bodies at a time; above it, the oldest is cancelled. */
-const drainedMax = 64;
-
-/** Reads short response bodies to their end in the background, so that their connections can be reused. */
-function createDrain() {
-  const open = new Set<ReadableStreamDefaultReader<Uint8Array>>();
-  // Ends the read, and closes the connection.
-  const cancel = (reader: ReadableStreamDefaultReader<Uint8Array>) => {
-    open.delete(reader);
-    reader.cancel().catch(() => undefined);
-  };
-  const drain = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
-    for (let bytes = 0; bytes < bytesMax; ) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      bytes += value.byteLength;
-    }
-  };
-  return {
-    add: (body: ReadableStream<Uint8Array> | null) => {
-      if (body === null) return;
-      const reader = body.getReader();
-      open.add(reader);
-      drain(reader).then(
-        () => cancel(reader),
-        () => cancel(reader),
-      );
-      const [oldest] = open;
-      if (open.size > drainedMax && oldest !== undefined) cancel(oldest);
-    },
-    close: () => {
-      for (const reader of open) cancel(reader);
-    },
-  };
-}
-
-/**
- * Creates a `fetch` for https URLs that trusts the certificate authorities in `pem`, in addition to the public ones and
- * the system's. It does not follow redirects. `close` ends open connections.
- */
-function createTrustingFetch(pem: string) {
-  const agent = new Agent({
+/** Trusts the certificate authorities in `ca`, the public ones and the system's. */
+function agentTrusting(ca: string | null): Agent {
+  return new HttpsAgent({
     keepAlive: true,
-    secureContext: contextTrusting([pem]),
+    secureContext: contextTrusting(ca === null ? [] : [ca]),
     // Explicit, because an environment variable could otherwise disable the checks.
     rejectUnauthorized: true,
   });
-  const send: typeof fetch = async (input, init) => {
-    const prepared = new Request(input, init);
-    // The request's own signal may be garbage-collected before it is aborted.
-    const signal = init?.signal ?? prepared.signal;
-    const body = Buffer.from(await prepared.arrayBuffer());
-    return new Promise((resolve, reject) => {
-      const { method, url } = prepared;
-      const headers = {
-        ...Object.fromEntries(prepared.headers),
-        'content-length': body.byteLength,
-      };
-      // The signal also ends the response body.
-      const sent = request(url, { method, headers, signal, agent });
-      // Node's error for an abort does not distinguish a timeout; the signal's reason does.
-      const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error);
-      sent.on('response', (incoming) => {
-        // An error thrown in a listener would end the process.
-        try {
-          resolve(responseOf(incoming));
-        } catch (error) {
-          incoming.destroy();
-          fail(error);
-        }
-      });
-      sent.on('upgrade', ({ statusCode }, socket) => {
-        socket.destroy();
-        fail(
-          new UnusableAnswer(
-            `it answered ${statusCode} instead of a result of the POST request: check the URL`,
-          ),
-        );
-      });
-      sent.on('error', fail);
-      sent.on('close', () =>
-        fail(new UnusableAnswer('it closed the connection without an answer')),
-      );
-      sent.end(body);
-    });
-  };
-  return { fetch: send, close: () => agent.destroy() };
 }
 
-/** Throws UnusableAnswer for an invalid status. */
-function responseOf(incoming: IncomingMessage): Response {
-  const headers = new Headers();
-  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
-    headers.append(incoming.rawHeaders[i] ?? '', incoming.rawHeaders[i + 1] ?? '');
-  }
-  const status = incoming.statusCode ?? 0;
-  if (status < 200 || status > 599) {
-    throw new UnusableAnswer(`it answered with an invalid status (${status})`);
-  }
-  const isEmpty = [204, 205, 304].includes(status);
-  if (isEmpty) incoming.resume();
-  const body = isEmpty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
-  return new Response(body, { status, statusText: incoming.statusMessage ?? '', headers });
+/** Sends a request without following redirects. The signal also ends the response body. */
+function post(
+  url: string,
+  body: string,
+  options: { headers: object; agent: Agent | undefined; signal: AbortSignal },
+): Promise<IncomingMessage> {
+  const request = url.startsWith('https:') ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', ...options, headers: { ...options.headers } });
+    sent.on('response', resolve);
+    sent.on('error', reject);
+    sent.on('close', () =>
+      reject(new UnusableAnswer('it closed the connection without an answer')),
+    );
+    sent.end(body);
+  });
 }

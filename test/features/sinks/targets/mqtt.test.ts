@@ -98,7 +98,7 @@ describe('an acknowledgement', () => {
     [0x80, 'unavailable', 'it answered 0x80'],
     [0x87, 'misconfigured', 'the login has no permission to publish to earshot/SENTINEL-2/created'],
     [0x90, 'refused', 'the broker rejects the topic'],
-    [0x97, 'unavailable', 'it answered 0x97 (quota exceeded)'],
+    [0x97, 'unavailable', 'it answered 0x97'],
     [0x99, 'refused', 'the broker rejects the format of the payload'],
   ])('with the reason code %i is %s', async (code, kind, reason) => {
     const broker = await startBroker({ answer: () => code });
@@ -116,7 +116,7 @@ describe('a connection', () => {
     [0x85, 'misconfigured', 'it rejected the client id: set clientId'],
     [0x86, 'misconfigured', 'it rejected the login'],
     [0x87, 'misconfigured', 'the login has no permission'],
-    [0x88, 'unavailable', 'it answered 0x88 (server unavailable)'],
+    [0x88, 'unavailable', 'it answered 0x88'],
   ])('refused with the reason code %i is %s', async (reasonCode, kind, reason) => {
     const broker = await startBroker({ connack: { reasonCode } });
     const { deliver } = open(broker.url);
@@ -126,49 +126,36 @@ describe('a connection', () => {
     expect(await deliver()).toEqual({ kind: 'acknowledged' });
   });
 
-  it('requests a session under a stable client id, and another one for test deliveries', async () => {
+  it('has its own client id, and another one for test deliveries, which are not retained', async () => {
     const broker = await startBroker();
-    const { deliver } = open(broker.url, { sessionExpirySeconds: 60, isRetained: true });
+    const { deliver } = open(broker.url, { isRetained: true });
     await deliver();
-    await deliver({ test: true });
     await deliver({ replay: true });
+    const named = open(broker.url, { clientId: 'mine', isRetained: true });
+    await named.deliver({ test: true });
+    const clientId = expect.stringMatching(/^mqttjs_/);
     expect(broker.connects).toMatchObject([
-      { clientId: 'earshot-bus', clean: false, properties: { sessionExpiryInterval: 60 } },
-      { clientId: 'earshot-bus-test', clean: true },
+      { clientId, clean: true },
+      { clientId: 'mine-test', clean: true },
     ]);
     expect(broker.published.map(({ retain }) => retain)).toEqual([true, false, false]);
-    const named = open(broker.url, { clientId: 'mine' });
-    await named.deliver();
-    expect(broker.connects.at(-1)).toMatchObject({ clientId: 'mine' });
   });
 
-  it('that another client took over is misconfigured, also for the item after it', async () => {
+  it('that another client took over is misconfigured', async () => {
     const broker = await startBroker({ answer: () => ({ disconnect: 0x8e }) });
     const { deliver } = open(broker.url);
-    const taken = {
+    expect(await deliver()).toEqual({
       kind: 'misconfigured',
       reason: 'another client connected with the same client id: set clientId',
-    };
-    expect(await deliver()).toEqual(taken);
+    });
     broker.change({ answer: () => 0 });
     expect(await deliver()).toEqual({ kind: 'acknowledged' });
-    // Also between two deliveries.
-    for (const [code, expected] of [
-      [0x8e, taken],
-      [0x8b, { kind: 'acknowledged' }],
-    ] as const) {
-      broker.disconnect(code);
-      await expect.poll(broker.open).toBe(0);
-      await setImmediate();
-      expect(await deliver()).toEqual(expected);
-      expect(await deliver()).toEqual({ kind: 'acknowledged' });
-    }
   });
 
   it('that ends makes the open deliveries unavailable, and the next one connects again', async () => {
     const broker = await startBroker({ answer: () => ({ disconnect: 0x8b }) });
     const { deliver } = open(broker.url);
-    const reason = 'it answered 0x8b (server shutting down)';
+    const reason = 'it answered 0x8b';
     expect(await Promise.all([deliver(), deliver()])).toMatchObject([
       { kind: 'unavailable', reason },
       { reason },
@@ -182,7 +169,7 @@ describe('a connection', () => {
 it('a connection that ends without a reason names a possible cause', async () => {
   const broker = await startBroker({ answer: () => 'close' });
   const reason =
-    'it closed the connection; another client with the client id earshot-bus can be the cause';
+    'it closed the connection; another client with the same client id can be the cause';
   expect(await open(broker.url).deliver()).toMatchObject({ kind: 'unavailable', reason });
   const server = createServer((socket) => socket.end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -206,20 +193,15 @@ describe('the limits of a broker', () => {
     expect([broker, other].map(({ published }) => published.length)).toEqual([0, 1]);
   });
 
-  it('apply to the size of the packet, exactly', async () => {
-    const broker = await startBroker();
-    await open(broker.url).deliver();
-    const { length: remaining = 0 } = broker.published[0] ?? {};
-    // One byte for the type, and two for a length of 128 to 16,383.
-    const bytes = 1 + 2 + remaining;
-    broker.change({ connack: { properties: { maximumPacketSize: bytes } } });
-    expect(await open(broker.url).deliver()).toEqual({ kind: 'acknowledged' });
-    broker.change({ connack: { properties: { maximumPacketSize: bytes - 1 } } });
-    expect(await open(broker.url).deliver()).toEqual({
+  it('apply to the size of the packet', async () => {
+    const broker = await startBroker({ connack: { properties: { maximumPacketSize: 1_000 } } });
+    const { deliver } = open(broker.url);
+    expect(await deliver({ value: { Name: 'x'.repeat(400) } })).toEqual({ kind: 'acknowledged' });
+    expect(await deliver({ value: { Name: 'x'.repeat(1_000) } })).toEqual({
       kind: 'refused',
       reason: 'the message is larger than the broker accepts',
     });
-    expect(broker.published.length).toBe(2);
+    expect(broker.published.length).toBe(1);
   });
 
   it('apply to the number of unacknowledged messages', async () => {

@@ -1,11 +1,13 @@
 /** NATS JetStream: the content of the stream, and deliveries without a stream or a server. */
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../../../src/features/sinks/registry.ts';
-import { openNats } from '../../../../src/features/sinks/targets/nats-connection.ts';
+import type { OpenContext } from '../../../../src/features/sinks/target.ts';
+import { nats } from '../../../../src/features/sinks/targets/nats.ts';
 import { startSilentServer } from '../../../helpers/silent-server.ts';
 import { hasNats, startNats } from '../nats-server.ts';
 import { openSinkContext } from '../sink-context.ts';
-import { definition, natsTarget } from '../sink-definition.ts';
+import { definition, messageUrls, natsTarget } from '../sink-definition.ts';
+import { sinkDocument } from '../sink-items.ts';
 import { createVirtualTime } from '../virtual-time.ts';
 
 describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
@@ -101,35 +103,16 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   });
 });
 
-describe('a connection to a NATS server that does not answer', () => {
-  const options = (...ports: number[]) => ({
-    servers: ports.map((port) => `127.0.0.1:${port}`),
-    ...{ noRandomize: true, reconnect: false, timeout: 300 },
-  });
-
-  it('leaves no socket open, after its timeout and when it is aborted', async () => {
-    const silent = await startSilentServer();
-    const giveUp = new AbortController();
-    const opening = (timeout: number) =>
-      openNats({ ...options(silent.port), timeout }, { signal: giveUp.signal });
-    await expect(opening(300)).rejects.toThrow();
-    expect(silent.connections()).toBe(1);
-    await expect.poll(silent.open).toBe(0);
-    const patient = opening(600_000);
-    await expect.poll(silent.open).toBe(1);
-    giveUp.abort(new Error('the program ends'));
-    await expect(patient).rejects.toThrow('the program ends');
-    await expect.poll(silent.open).toBe(0);
-  });
-
-  it.skipIf(!hasNats)('continues with the next server (needs nats-server)', async () => {
-    const silent = await startSilentServer();
-    const server = await startNats();
-    const { signal } = new AbortController();
-    const connection = await openNats(options(silent.port, server.port), { signal });
-    await expect.poll(silent.open).toBe(0);
-    expect(silent.connections()).toBe(1);
-    await connection.flush();
-    await connection.close();
-  });
+it('a NATS server that does not answer leaves no socket open', async () => {
+  const silent = await startSilentServer();
+  const target = nats.open(natsTarget(`nats://127.0.0.1:${silent.port}`), {
+    ...{ name: 'bus', timeoutMs: 1_000, nowUs: () => 0, urls: messageUrls },
+  } as OpenContext);
+  const late = new AbortController();
+  const answer = target.deliver(sinkDocument, late.signal);
+  await expect.poll(silent.open).toBe(1);
+  late.abort(new DOMException('the time is up', 'TimeoutError'));
+  expect(await answer).toMatchObject({ reason: 'it did not answer in time' });
+  await target.close();
+  await expect.poll(silent.open).toBe(0);
 });

@@ -14,7 +14,7 @@ import { definition, webhookTarget } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
 
 const secret = `whsec_${Buffer.from('a secret of the user, long enough').toString('base64')}`;
-const context = { fetch, nowUs: () => Date.now() * 1000 } as OpenContext;
+const context = { nowUs: () => Date.now() * 1000 } as OpenContext;
 const soon = () => AbortSignal.timeout(5_000);
 let chain: Awaited<ReturnType<typeof createChain>>;
 beforeAll(async () => {
@@ -111,7 +111,6 @@ async function startRaw(kind: 'http' | 'https', bytes: string, { isKept = false 
 
 const tls = () => ({ key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` });
 
-/** The client library of HTTPS with a certificate authority is another one than that of HTTP. */
 const openTrusting = (url: string) =>
   webhook.open(
     webhookTarget(url, { ca: url.startsWith('https:') ? chain.rootPem : null }),

@@ -22,7 +22,6 @@ import type {
   AttributeKind,
   ComparisonOperator,
   FilterTree,
-  Geometry,
   Literal,
   TextFunction,
 } from './filter-tree.ts';
@@ -142,7 +141,12 @@ export function intersects(geojson: unknown, effort?: Effort): Expression {
   const joined = joinAreas(areas);
   const isOne = joined !== null && geometryFaults(joined, effort).length === 0;
   const all = isOne ? [joined] : areas;
-  const details = isOne ? [] : areas.flatMap((area, i) => faultTexts(area, i, areas, effort));
+  const details = isOne
+    ? []
+    : areas.flatMap((area, i) => {
+        const prefix = areas.length === 1 ? '' : `Geometry ${i + 1}: `;
+        return geometryFaults(area, effort).map((fault) => `${prefix}${fault}`);
+      });
   if (details.length > 0) {
     const message = 'The catalogue would refuse this geometry. Fix the geometry first.';
     throw new AppError('invalid', message, { details: details.slice(0, faultsShownMax) });
@@ -153,15 +157,6 @@ export function intersects(geojson: unknown, effort?: Effort): Expression {
 
 /** Maximum number of faults in an error: a mistake in a file is often repeated in every feature. */
 const faultsShownMax = 10;
-
-/** Lists the faults of a geometry, with its number if there are several. */
-function faultTexts(area: Geometry, i: number, all: readonly Geometry[], effort?: Effort) {
-  const prefix = all.length === 1 ? '' : `Geometry ${i + 1}: `;
-  return geometryFaults(area, effort).map(({ code, message }) => {
-    const hint = code === 'outside-globe' ? ' Longitude comes first, then latitude.' : '';
-    return `${prefix}${message}${hint}`;
-  });
-}
 
 /** Flattens nested groups of the same operator, as parsing does. */
 function group(node: 'and' | 'or', expressions: readonly Expression[]): Expression {

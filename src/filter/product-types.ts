@@ -27,7 +27,7 @@ const typesByGroup: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 const noTypes: ReadonlySet<string> = new Set();
 
 /** Returns the name of the group in a condition on product types, with any operator; null for others. */
-export function groupIn({ name, literal }: AttributeNode): string | null {
+export function groupIn({ name, literal }: Pick<AttributeNode, 'name' | 'literal'>): string | null {
   const isGroup = name === 'productType' && literal.type === 'text' && forms.has(literal.value);
   return isGroup ? literal.value : null;
 }

@@ -125,7 +125,7 @@ describe('an area with several features', () => {
     const swapped = { ...square(0, 0), geometry: { type: 'Point', coordinates: [45, 120] } };
     expect(() => intersects(features(square(0, 0), swapped))).toThrow(
       expect.objectContaining({
-        details: [expect.stringMatching(/^Geometry 2: .*Longitude comes first/)],
+        details: [expect.stringMatching(/^Geometry 2: .*longitude, the first number/)],
       }),
     );
   });

@@ -173,7 +173,7 @@ export function readAreas(value: unknown): Geometry[] {
   });
 }
 
-function isArea(geometry: AnyGeometry): geometry is Geometry {
+export function isArea(geometry: AnyGeometry): geometry is Geometry {
   return /Point$|Polygon$/.test(geometry.type);
 }
 

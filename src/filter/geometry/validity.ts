@@ -1,7 +1,7 @@
 /** Finds faults of a geometry for which the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
 import Flatbush from 'flatbush';
 import { orient2d } from 'robust-predicates';
-import type { Geometry, Position, Ring, Rings } from '../filter-tree.ts';
+import type { Geometry, Position, Ring } from '../filter-tree.ts';
 import { onOneSide } from './intersects.ts';
 import { isClosed, pointsOf, polygonsOf, unwrapRing } from './ring.ts';
 
@@ -16,101 +16,56 @@ export interface Effort {
 /** About a tenth of a second: ten times the work for a coast with 5,000 corners and its islands. */
 export const newEffort = (): Effort => ({ left: 500_000 });
 
-type GeometryFaultCode =
-  | 'empty'
-  | 'no-number'
-  | 'outside-globe'
-  | 'not-closed'
-  | 'too-few-points'
-  | 'self-intersecting'
-  | 'rings-crossing'
-  | 'parts-overlapping'
-  | 'too-intricate';
-
-interface GeometryFault {
-  readonly code: GeometryFaultCode;
-  /** Fault, position and correction. */
-  readonly message: string;
-  /** Position of the fault: the same object as in the geometry. */
-  readonly at?: Position;
-}
-
-function fault(code: GeometryFaultCode, message: string, at?: Position): GeometryFault {
-  return { code, message, ...(at === undefined ? {} : { at }) };
-}
-
 /** Maximum number of reported faults. */
 const faultsMax = 20;
 
 /**
- * Returns up to 20 faults of a geometry; none for a valid one. Checks the form first: positions exist and are in range,
- * and rings are closed. If the form is valid, returns the first place where a ring crosses or touches itself, or where
- * two rings cross or share an edge; they may touch at points. Rings inside each other are not compared: the catalogue
- * does that. A geometry that needs more than the effort is also a fault.
+ * Returns up to 20 faults of a geometry, each with its position and correction. Checks the form first: positions are in
+ * range, and rings are closed. If the form is valid, returns the first place where a ring crosses or touches itself, or
+ * where two rings cross or share an edge; they may touch at points. Rings inside each other are not compared: the
+ * catalogue does that. A geometry that needs more than the effort is also a fault.
  */
-export function geometryFaults(geometry: Geometry, effort: Effort = newEffort()): GeometryFault[] {
-  const form = formFaults(geometry).slice(0, faultsMax);
-  if (form.length > 0) return form;
+export function geometryFaults(geometry: Geometry, effort: Effort = newEffort()): string[] {
   const rings = polygonsOf(geometry).flatMap((polygon, part) =>
-    polygon.map((ring, ringIndex) => edgesOf(ring, part, ringIndex)),
+    polygon.map((ring) => ({ ring, part })),
   );
-  const flat = rings.filter((edges) => edges.length < 3);
-  if (flat.length > 0) return flat.slice(0, faultsMax).map((edges) => tooFewPoints(edges[0]?.at));
-  const crossing = firstCrossing(rings.flat(), effort);
+  const form = [
+    ...pointsOf(geometry).flatMap(positionFaults),
+    ...rings.flatMap(({ ring }) => ringFaults(ring)),
+  ];
+  if (form.length > 0) return form.slice(0, faultsMax);
+  const edges = rings.flatMap(({ ring, part }) => edgesOf(ring, part));
+  const crossing = firstCrossing(edges, effort);
   if (effort.left >= 0) return crossing === null ? [] : [crossingFault(...crossing)];
-  const message =
-    'The geometry is too complex to check. Simplify it, or split it into several filters.';
-  return [fault('too-intricate', message)];
+  return ['The geometry is too complex to check. Simplify it, or split it into several filters.'];
 }
 
-function formFaults(geometry: Geometry): GeometryFault[] {
-  switch (geometry.type) {
-    case 'Point':
-    case 'MultiPoint':
-      return listFaults(pointsOf(geometry), positionFaults);
-    case 'Polygon':
-      return listFaults(geometry.coordinates, ringFormFaults);
-    case 'MultiPolygon':
-      return listFaults(geometry.coordinates, (rings: Rings) => listFaults(rings, ringFormFaults));
-  }
-}
-
-function listFaults<Item>(
-  items: readonly Item[],
-  faultsOf: (item: Item) => GeometryFault[],
-): GeometryFault[] {
-  if (items.length > 0) return items.flatMap(faultsOf);
-  return [fault('empty', 'The geometry, or a part of it, is empty. Add positions.')];
-}
-
-function ringFormFaults(ring: Ring): GeometryFault[] {
-  const faults = listFaults(ring, positionFaults);
+function ringFaults(ring: Ring): string[] {
+  const faults = ring.flatMap(positionFaults);
   if (faults.length > 0) return faults;
-  if (isClosed(ring) || ring.length === 0) return ring.length < 4 ? [tooFewPoints(ring[0])] : [];
-  const message = 'The ring is not closed: its last position must repeat its first.';
-  return [fault('not-closed', message, ring.at(-1))];
-}
-
-function tooFewPoints(at: Position | undefined): GeometryFault {
-  const message =
-    'The ring has too few positions: a ring needs three different positions, and the first position again at the end.';
-  return fault('too-few-points', message, at);
-}
-
-function positionFaults(at: Position): GeometryFault[] {
-  const [longitude, latitude] = at;
-  if (!Number.isFinite(longitude) || !Number.isFinite(latitude)) {
-    return [fault('no-number', 'A position has a value that is not a number.', at)];
+  if (!isClosed(ring)) {
+    return [
+      `The ring that ends at ${ring.at(-1)?.join(' ')} is not closed: repeat its first position.`,
+    ];
   }
+  const corners = new Set(ring.map((position) => position.join(' ')));
+  if (corners.size > 2) return [];
+  return [
+    `The ring at ${ring[0]?.join(' ')} has too few positions: it needs three different ones.`,
+  ];
+}
+
+function positionFaults([longitude, latitude]: Position): string[] {
   if (Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90) return [];
-  const message = `${longitude} ${latitude} is out of range: longitudes are from -180 to 180, latitudes from -90 to 90.`;
-  return [fault('outside-globe', message, at)];
+  return [
+    `${longitude} ${latitude} is out of range: longitude, the first number, is from -180 to 180, latitude from -90 to 90.`,
+  ];
 }
 
 /** An edge of a ring in the plane. */
 interface Edge {
   readonly part: number;
-  readonly ringIndex: number;
+  readonly ring: Ring;
   /** Index in the ring, and that of the following edge. */
   readonly i: number;
   readonly next: number;
@@ -123,14 +78,14 @@ interface Edge {
 }
 
 /** Returns the edges that have a length. */
-function edgesOf(ring: Ring, part: number, ringIndex: number): Edge[] {
+function edgesOf(ring: Ring, part: number): Edge[] {
   const { xs, ys } = unwrapRing(ring);
   const starts = [...ring.keys()].filter((i) => {
     return i + 1 < xs.length && (xs[i] !== xs[i + 1] || ys[i] !== ys[i + 1]);
   });
   return starts.map((k, i) => {
     const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = [xs[k], ys[k], xs[k + 1], ys[k + 1]];
-    return { part, ringIndex, i, next: (i + 1) % starts.length, at: ring[k], x1, y1, x2, y2 };
+    return { part, ring, i, next: (i + 1) % starts.length, at: ring[k], x1, y1, x2, y2 };
   });
 }
 
@@ -161,8 +116,7 @@ function firstCrossing(edges: readonly Edge[], effort: Effort): [Edge, Edge] | n
 function mayMeet(a: Edge, b: Edge): boolean {
   const contact = contactOf(a, b);
   if (contact !== 'touch') return contact === 'none';
-  const isSameRing = a.part === b.part && a.ringIndex === b.ringIndex;
-  return !isSameRing || a.next === b.i || b.next === a.i;
+  return a.ring !== b.ring || a.next === b.i || b.next === a.i;
 }
 
 /** `touch`: the edges share one point that is an end of one of them. */
@@ -182,16 +136,11 @@ function contactOf(a: Edge, b: Edge): 'none' | 'touch' | 'cross' {
   return isAlong ? 'cross' : 'touch';
 }
 
-function crossingFault(a: Edge, b: Edge): GeometryFault {
-  const near = b.at === undefined ? '' : `At the edge that begins at ${b.at.join(' ')}: `;
-  if (a.part !== b.part) {
-    const message = `${near}Two parts overlap or share an edge. Merge them into one polygon.`;
-    return fault('parts-overlapping', message, b.at);
-  }
-  if (a.ringIndex === b.ringIndex) {
-    const message = `${near}The ring crosses or touches itself. Redraw the ring without crossings.`;
-    return fault('self-intersecting', message, b.at);
-  }
-  const message = `${near}Two rings of a polygon cross or share an edge. A hole must be inside the outline and separate from other holes.`;
-  return fault('rings-crossing', message, b.at);
+function crossingFault(a: Edge, b: Edge): string {
+  const near = `At the edge that begins at ${b.at?.join(' ')}:`;
+  if (a.ring === b.ring)
+    return `${near} The ring crosses or touches itself. Redraw it without crossings.`;
+  return a.part === b.part
+    ? `${near} Two rings of a polygon cross or share an edge. A hole must be inside the outline and separate from other holes.`
+    : `${near} Two parts overlap or share an edge. Merge them into one polygon.`;
 }

@@ -8,7 +8,7 @@ import { arbitraryAreas } from './arbitrary-areas.ts';
 import { box, multi, polygon, ring } from './places.ts';
 import { isReferenceValid } from './reference.ts';
 
-const codesOf = (geometry: Geometry) => geometryFaults(geometry).map(({ code }) => code);
+const faultsOf = (geometry: Geometry) => geometryFaults(geometry).join('\n');
 
 describe('a geometry is valid', () => {
   it('if JTS reports it as valid, and only then if it has one ring', () => {
@@ -17,7 +17,7 @@ describe('a geometry is valid', () => {
         const isSingle = geometry.type === 'Polygon' && geometry.coordinates.length === 1;
         const isValid = isReferenceValid(geometry);
         fc.pre(isSingle || isValid);
-        expect(codesOf(geometry).length === 0).toBe(isValid);
+        expect(faultsOf(geometry) === '').toBe(isValid);
       }),
       { numRuns: times(500, 2_000) },
     );
@@ -25,48 +25,34 @@ describe('a geometry is valid', () => {
 
   it('around the globe, around a pole and where it is cut at the antimeridian', () => {
     const cap: Ring = ring('0 70, 90 75, 180 70, -90 75, 0 70');
-    expect(codesOf(polygon(box(-180, -90, 180, 90)))).toEqual([]);
-    expect(codesOf(polygon(ring('-180 0, 0 0, 180 0, 180 9, 0 9, -180 9, -180 0')))).toEqual([]);
-    expect(codesOf(polygon(cap, ring('0 80, 120 80, -120 80, 0 80')))).toEqual([]);
-    expect(codesOf(multi(box(170, 0, 180, 5), box(-180, 0, -170, 5)))).toEqual([]);
+    expect(faultsOf(polygon(box(-180, -90, 180, 90)))).toBe('');
+    expect(faultsOf(polygon(ring('-180 0, 0 0, 180 0, 180 9, 0 9, -180 9, -180 0')))).toBe('');
+    expect(faultsOf(polygon(cap, ring('0 80, 120 80, -120 80, 0 80')))).toBe('');
+    expect(faultsOf(multi(box(170, 0, 180, 5), box(-180, 0, -170, 5)))).toBe('');
   });
 });
 
-describe('each fault has a name and a place', () => {
+describe('each fault has its place and advice', () => {
   const square = box(0, 0, 10, 10);
-  const cases: readonly (readonly [string, Geometry, Position?])[] = [
-    ['empty', polygon()],
-    ['empty', polygon([])],
-    ['empty', { type: 'MultiPoint', coordinates: [] }],
-    ['no-number', { type: 'Point', coordinates: [Number.NaN, 4] }, [Number.NaN, 4]],
-    ['outside-globe', { type: 'Point', coordinates: [190, 50] }, [190, 50]],
-    ['outside-globe', polygon(ring('0 0, 1 0, 1 91, 0 0')), [1, 91]],
-    ['not-closed', polygon(ring('4 50, 5 50, 5 51, 4 51')), [4, 51]],
-    ['too-few-points', polygon(ring('4 50, 5 50, 4 50')), [4, 50]],
-    ['too-few-points', polygon(ring('4 50, 5 50, 5 50, 4 50')), [4, 50]],
-    ['self-intersecting', polygon(ring('0 0, 4 4, 4 0, 0 4, 0 0')), [4, 0]],
-    ['self-intersecting', polygon(ring('0 0, 5 0, 9 0, 5 0, 5 5, 0 0'))],
-    ['rings-crossing', polygon(square, box(8, 8, 12, 12))],
-    ['rings-crossing', polygon(square, box(0, 2, 3, 4))],
-    ['parts-overlapping', multi(square, box(8, 8, 12, 12))],
-    ['parts-overlapping', multi(square, box(10, 0, 12, 10))],
-  ];
+  it.each<[RegExp, Geometry]>([
+    [/^190 50 is out of range/, { type: 'Point', coordinates: [190, 50] }],
+    [/^1 91 is out of range/, polygon(ring('0 0, 1 0, 1 91, 0 0'))],
+    [/ends at 4 51 is not closed/, polygon(ring('4 50, 5 50, 5 51, 4 51'))],
+    [/at 4 50 has too few/, polygon(ring('4 50, 5 50, 4 50'))],
+    [/at 4 50 has too few/, polygon(ring('4 50, 5 50, 5 50, 4 50'))],
+    [/begins at 4 0: The ring crosses/, polygon(ring('0 0, 4 4, 4 0, 0 4, 0 0'))],
+    [/The ring crosses/, polygon(ring('0 0, 5 0, 9 0, 5 0, 5 5, 0 0'))],
+    [/Two rings of a polygon/, polygon(square, box(8, 8, 12, 12))],
+    [/Two rings of a polygon/, polygon(square, box(0, 2, 3, 4))],
+    [/Two parts/, multi(square, box(8, 8, 12, 12))],
+    [/Two parts/, multi(square, box(10, 0, 12, 10))],
+  ])('%s: %j', (fault, geometry) => {
+    expect(faultsOf(geometry)).toMatch(fault);
+  });
 
-  it.each(cases.map(([code, geometry, at]) => ({ code, geometry, at })))(
-    '$code: $geometry',
-    ({ code, geometry, at }) => {
-      const faults = geometryFaults(geometry);
-      expect(faults.map((fault) => fault.code)).toContain(code);
-      expect(faults.every(({ message }) => message.endsWith('.'))).toBe(true);
-      if (at !== undefined) expect(faults[0]?.at).toEqual(at);
-    },
-  );
-
-  it('the place is the exact position, so that its text can be found; at most twenty are reported', () => {
+  it('at most twenty are reported', () => {
     const coordinates = Array.from({ length: 500 }, (_, i): Position => [200 + i, 0]);
-    const faults = geometryFaults({ type: 'MultiPoint', coordinates });
-    expect(faults).toHaveLength(20);
-    expect(faults[0]?.at).toBe(coordinates[0]);
+    expect(geometryFaults({ type: 'MultiPoint', coordinates })).toHaveLength(20);
   });
 });
 
@@ -84,7 +70,7 @@ describe('a large ring', () => {
     ['level', level],
   ])('with %s stripes is checked in well under a second', (_name, ring) => {
     const start = performance.now();
-    expect(codesOf(polygon(ring))).toEqual([]);
+    expect(faultsOf(polygon(ring))).toBe('');
     expect(performance.now() - start).toBeLessThan(4_000);
   });
 
@@ -92,8 +78,8 @@ describe('a large ring', () => {
     const tangle = zigzag((i) => [(i * 7919) % 90, (i * 104_729) % 80], []);
     const crossing = upright.with(2500, [0.5, -5]);
     const start = performance.now();
-    expect(codesOf(polygon(tangle))).toEqual(['self-intersecting']);
-    expect(codesOf(polygon(crossing))).toContain('self-intersecting');
+    expect(faultsOf(polygon(tangle))).toMatch(/crosses/);
+    expect(faultsOf(polygon(crossing))).toMatch(/crosses/);
     expect(performance.now() - start).toBeLessThan(4_000);
   });
 });
@@ -118,9 +104,9 @@ describe('a geometry with many parts', () => {
     ['triangles that touch in one point', triangles(100), triangles(3000)],
     ['adjacent needles', needles(100), needles(3000)],
   ])('with %s is checked, or refused quickly as too intricate', (_name, few, many) => {
-    expect(codesOf(few)).toEqual([]);
+    expect(faultsOf(few)).toBe('');
     const start = performance.now();
-    expect(codesOf(many)).toEqual(['too-intricate']);
+    expect(faultsOf(many)).toMatch(/too complex/);
     expect(performance.now() - start).toBeLessThan(6_000);
   });
 
@@ -128,9 +114,9 @@ describe('a geometry with many parts', () => {
     const all = Array.from({ length: 2_500 }, (_, i) => [i % 50, Math.floor(i / 50)] as const);
     const squares = (places: typeof all, width: number) =>
       multi(...places.map(([x, y]) => box(x, y, x + width, y + width)));
-    expect(codesOf(squares(all, 0.9))).toEqual([]);
+    expect(faultsOf(squares(all, 0.9))).toBe('');
     const chequered = all.filter(([x, y]) => (x + y) % 2 === 0);
-    expect(codesOf(squares(chequered, 1))).toEqual([]);
+    expect(faultsOf(squares(chequered, 1))).toBe('');
   });
 
   it('with 200,000 positions is checked without exhausting the stack', () => {
@@ -138,6 +124,6 @@ describe('a geometry with many parts', () => {
       const angle = (2 * Math.PI * i) / 200_000;
       return [50 * Math.cos(angle), 50 * Math.sin(angle)];
     });
-    expect(codesOf(polygon([...ring, ...ring.slice(0, 1)]))).toEqual([]);
+    expect(faultsOf(polygon([...ring, ...ring.slice(0, 1)]))).toBe('');
   });
 });

@@ -21,8 +21,7 @@ import type {
 } from './core/terms/ports.ts';
 import { followLog } from './core/terms/streams.ts';
 import type { Entity } from './filter/filter-tree.ts';
-import type { ProductKey } from './filter/product-order.ts';
-import type { FoundProduct, ProductRow } from './filter/products.ts';
+import type { FoundProduct, ProductKey, ProductRow } from './filter/products.ts';
 import type { Outcome } from './receiver/app.ts';
 import { createCredentialCheck } from './receiver/basic-auth.ts';
 import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';

@@ -14,10 +14,14 @@ import type {
   AttributeKind,
   AttributeNode,
   ComparisonOperator,
+  Geometry,
   Literal,
+  Ring,
   TextFunction,
 } from './filter-tree.ts';
 import { type Fault, quoted, type Span } from './finding.ts';
+import { polygonsOf } from './geometry/ring.ts';
+import { geometryFaults } from './geometry/validity.ts';
 import { publishedCollections } from './missions.ts';
 import { attributeForm, showText } from './print.ts';
 import { groupIn, knownProductTypes } from './product-types.ts';
@@ -275,4 +279,22 @@ function checkProductType(
     const near = likelyNames(spelledOut, knownProductTypes).slice(0, 3);
     cursor.warn(token, { code: 'unknown-product-type', message, hint: didYouMean(...near) });
   }
+}
+
+/** Checks the geometry in a token. */
+export function checkGeometry(cursor: Cursor, token: FilterToken, geometry: Geometry): void {
+  for (const message of geometryFaults(geometry, cursor.effort)) {
+    cursor.error(token, { code: 'invalid-geometry', message });
+  }
+  // An edge of 360 degrees is read as written.
+  const isWide = (ring: Ring) =>
+    ring.some(([x], i) => {
+      const width = Math.abs(x - (ring[i - 1]?.[0] ?? x));
+      return width > 180 && width < 360;
+    });
+  if (!polygonsOf(geometry).flat().some(isWide)) return;
+  const message =
+    'An edge spans more than 180 degrees. The shorter path, across the antimeridian, is used.';
+  const hint = 'For the longer path, add a point between the two positions.';
+  cursor.warn(token, { code: 'wide-edge', message, hint });
 }

@@ -1,5 +1,6 @@
 /** Splits texts into tokens; for filters, also collects findings at their position. */
-import type { Entity } from './filter-tree.ts';
+import { readDateUs } from '../core/terms/dates.ts';
+import type { Entity, Literal } from './filter-tree.ts';
 import {
   type Fault,
   type FilterFinding,
@@ -214,4 +215,16 @@ export class Cursor extends Tokens<TokenKind> {
 /** Removes the quotes of a string literal. */
 export function unquoted(raw: string): string {
   return raw.slice(1, -1).replaceAll("''", "'");
+}
+
+/** Returns the value of a token; null if it is no literal, out of range, or a date that does not exist. */
+export function literalOf({ kind, raw }: FilterToken): Literal | null {
+  if (kind === 'text') return { type: 'text', value: unquoted(raw) };
+  if (kind === 'number' && Number.isFinite(Number(raw)))
+    return { type: 'number', value: Number(raw) };
+  if (kind === 'word' && /^(?:true|false)$/i.test(raw)) {
+    return { type: 'boolean', value: raw.toLowerCase() === 'true' };
+  }
+  const us = kind === 'date' ? readDateUs(raw) : null;
+  return us === null ? null : { type: 'date', us };
 }

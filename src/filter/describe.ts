@@ -11,7 +11,7 @@ import type {
   Position,
 } from './filter-tree.ts';
 import { positionsOf } from './geometry/ring.ts';
-import { boxesOf, toShape } from './geometry/shape.ts';
+import { extentsOf, toShape } from './geometry/shape.ts';
 import { describeGroup, groupIn } from './product-types.ts';
 import { attributeReading, literalDate } from './values.ts';
 
@@ -133,8 +133,8 @@ function describeArea(geometry: Geometry): string {
   if (first !== undefined && positions.length === 1) {
     return `footprint intersects ${type} ${showPosition(first)}`;
   }
-  const [box, other] = boxesOf(toShape(geometry));
-  if (box === undefined) return `footprint intersects an empty ${type}`;
+  const [box, other] = extentsOf(toShape(geometry));
+  if (box === undefined) return '';
   // If a box only touches the antimeridian, the box on the other side has no width.
   const crosses = other !== undefined && other.east > -180;
   const southWest = showPosition([box.west, box.south]);

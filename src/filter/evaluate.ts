@@ -2,8 +2,7 @@
 
 import { type FieldType, findField } from './fields.ts';
 import type { FilterTree, Literal, TextNode } from './filter-tree.ts';
-import { shapesIntersect } from './geometry/intersects.ts';
-import { toShape } from './geometry/shape.ts';
+import { shapesIntersect, toShape } from './geometry/shape.ts';
 import { compilePattern } from './pattern.ts';
 import { groupedTypes } from './product-types.ts';
 import type { ProductView } from './product-view.ts';

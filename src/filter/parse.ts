@@ -1,9 +1,9 @@
 /** Parses the text of a filter into a tree, by recursive descent (grammar: facts, filters 1), and checks it. */
-import { readDateUs } from '../core/terms/dates.ts';
 import { nearestName } from '../core/terms/text.ts';
 import {
   checkAttribute,
   checkComparison,
+  checkGeometry,
   checkTextFunction,
   guid,
   type Operation,
@@ -11,21 +11,18 @@ import {
   undocumentedForm,
   type WrittenLiteral,
 } from './check-conditions.ts';
-import { Cursor, type FilterToken, filterDepthMax, filterLengthMax, unquoted } from './cursor.ts';
-import { findField } from './fields.ts';
 import {
-  type AttributeKind,
-  attributeKinds,
-  type Entity,
-  type FilterTree,
-  type Geometry,
-  type Literal,
-  type Ring,
-} from './filter-tree.ts';
+  Cursor,
+  type FilterToken,
+  filterDepthMax,
+  filterLengthMax,
+  literalOf,
+  unquoted,
+} from './cursor.ts';
+import { findField } from './fields.ts';
+import { type AttributeKind, attributeKinds, type Entity, type FilterTree } from './filter-tree.ts';
 import { type FilterFinding, FilterSyntaxError, quoted, type Span } from './finding.ts';
 import { isArea, parseGeometry } from './geometry/read-geometry.ts';
-import { polygonsOf } from './geometry/ring.ts';
-import { geometryFaults } from './geometry/validity.ts';
 import { showText } from './print.ts';
 
 interface ParsedFilter {
@@ -170,13 +167,13 @@ function parseCondition(cursor: Cursor): FilterTree {
   if (cursor.peek(1).raw !== '(') return parseComparison(cursor);
   const name = cursor.takeOneOf(textFunctions);
   if (name !== undefined) return parseText(cursor, name, start);
-  if (cursor.takeOneOf([intersectsFunction])) return parseIntersects(cursor, start);
-  // As two public clients write it.
-  if (cursor.takeOneOf(['Intersects'])) {
+  const called = cursor.takeOneOf([intersectsFunction, 'Intersects']);
+  if (called === 'Intersects') {
+    // As two public clients write it.
     const problem = 'The prefix of the function is missing.';
     cursor.warn(token, undocumentedForm(problem, `Write ${intersectsFunction}.`));
-    return parseIntersects(cursor, start);
   }
+  if (called !== undefined) return parseIntersects(cursor, start);
   if (/^attributes\//i.test(raw)) return parseAttribute(cursor);
   const known = [...textFunctions, intersectsFunction];
   const nearest = nearestName(raw, known);
@@ -289,18 +286,6 @@ function parseLiteral(cursor: Cursor, isId: boolean): WrittenLiteral {
   return cursor.fail(token, { code: 'not-a-literal', message, expected, hint });
 }
 
-/** Returns the value of a token; null if it is no literal, out of range, or a date that does not exist. */
-function literalOf({ kind, raw }: FilterToken): Literal | null {
-  if (kind === 'text') return { type: 'text', value: unquoted(raw) };
-  if (kind === 'number' && Number.isFinite(Number(raw)))
-    return { type: 'number', value: Number(raw) };
-  if (kind === 'word' && /^(?:true|false)$/i.test(raw)) {
-    return { type: 'boolean', value: raw.toLowerCase() === 'true' };
-  }
-  const us = kind === 'date' ? readDateUs(raw) : null;
-  return us === null ? null : { type: 'date', us };
-}
-
 const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
 /**
  * Parses `Attributes/OData.CSC.<kind>Attribute/any(…)`. `in (…)` becomes conditions with `eq`, joined by `or`:
@@ -341,13 +326,13 @@ function parseAttribute(cursor: Cursor): FilterTree {
   required(cursor.is('eq'));
   const nameToken = required(cursor.peek().kind === 'text');
   required(cursor.is('and'));
-  const valueMatch = member(/^(?:(odata\.csc\.([a-z]+)attribute)\/)?value$/i);
-  const valueKind = valueMatch?.[1] === undefined ? kind : kindNamed(valueMatch[2]);
-  const valuePath = required(valueMatch !== null && valueKind !== undefined);
-  if (valueKind === undefined) return cursor.failUnexpected();
-  const castStart = valuePath.start + variable.raw.length + 1;
-  const cast = { start: castStart, end: castStart + (valueMatch?.[1]?.length ?? 0) };
-  if (valueMatch?.[1]) cursor.checkSpelling(cast, `OData.CSC.${valueKind}Attribute`);
+  const cast = member(/^(?:(odata\.csc\.([a-z]+)attribute)\/)?value$/i);
+  const valueKind = kindNamed(cast?.[2] ?? kind);
+  if (cast === null || valueKind === undefined) return cursor.failUnexpected({ code, expected });
+  const valuePath = cursor.take();
+  const end = valuePath.end - '/Value'.length;
+  const castSpan = { start: end - (cast[1]?.length ?? 0), end };
+  if (cast[1] !== undefined) cursor.checkSpelling(castSpan, `OData.CSC.${valueKind}Attribute`);
   const operation = parseOperation(cursor);
   cursor.takeSymbol(')', { code: 'missing-parenthesis' });
   const name = unquoted(nameToken.raw);
@@ -408,21 +393,4 @@ function readGeography(cursor: Cursor, token: FilterToken) {
     cursor.error(token, { code: 'invalid-geometry', message, hint });
   } else checkGeometry(cursor, token, geometry);
   return { srid: Number(srid), geometry };
-}
-
-function checkGeometry(cursor: Cursor, token: FilterToken, geometry: Geometry): void {
-  for (const message of geometryFaults(geometry, cursor.effort)) {
-    cursor.error(token, { code: 'invalid-geometry', message });
-  }
-  // An edge of 360 degrees is read as written.
-  const isWide = (ring: Ring) =>
-    ring.some(([x], i) => {
-      const width = Math.abs(x - (ring[i - 1]?.[0] ?? x));
-      return width > 180 && width < 360;
-    });
-  if (!polygonsOf(geometry).flat().some(isWide)) return;
-  const message =
-    'An edge spans more than 180 degrees. The shorter path, across the antimeridian, is used.';
-  const hint = 'For the longer path, add a point between the two positions.';
-  cursor.warn(token, { code: 'wide-edge', message, hint });
 }

@@ -5,7 +5,7 @@ import { toProductJson, toProductLinks } from '../core/terms/read-models.ts';
 import { type AnyGeometry, type AttributeKind, attributeKinds } from './filter-tree.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
-import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
+import { type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
 import type { FoundProduct } from './products.ts';
 
@@ -25,7 +25,7 @@ export interface ProductView {
   /** The first attribute of this name; case-sensitive. */
   attribute(name: string): StoredAttribute | null;
   attributeNames(): Iterable<string>;
-  /** Read once; also null for an empty geometry. */
+  /** Read once. */
   footprint(): Shape | null;
   geometry(): AnyGeometry | null;
 }
@@ -58,8 +58,7 @@ export function productView(record: ProductRecord): ProductView {
     attributeNames: () => attributes().keys(),
     footprint: once(() => {
       const found = geometry();
-      const shape = found === null ? null : toShape(found);
-      return shape === null || isEmptyShape(shape) ? null : shape;
+      return found === null ? null : toShape(found);
     }),
     geometry,
   };

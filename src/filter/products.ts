@@ -7,8 +7,8 @@
  */
 import { z } from 'zod';
 import type { productSchema } from '../core/terms/read-models.ts';
-import type { AnyGeometry, Box, Entity, FilterTree } from './filter-tree.ts';
-import type { OrderTerm, ProductKey } from './product-order.ts';
+import { jsonOf } from '../core/terms/text.ts';
+import type { AnyGeometry, Box, Direction, Entity, FilterTree } from './filter-tree.ts';
 
 /** A product in its newest state, existing or deleted. */
 export interface ProductRow extends z.infer<typeof productSchema> {
@@ -231,29 +231,32 @@ export interface DelayPercentiles {
   maxMs: number;
 }
 
-/**
- * Stages of a delay: from the end of sensing to PublicationDate, for created products, including recovered ones; from
- * PublicationDate to NotificationDate, for pushes of created products; from NotificationDate to receipt, for all pushes.
- */
-export const delayStages = [
-  'sensingToPublication',
-  'publicationToNotification',
-  'notificationToReceipt',
-] as const;
-export type DelayStage = (typeof delayStages)[number];
+/** Stages of a delay, with their notifications. */
+const stages = {
+  sensingToPublication:
+    'From the end of sensing to PublicationDate: created products, including recovered ones.',
+  publicationToNotification:
+    'From PublicationDate to NotificationDate: pushes of created products.',
+  notificationToReceipt: 'From NotificationDate to receipt: all pushes.',
+};
+
+/** Delays over several stages. Percentiles of stages cannot be added. */
+const totals = {
+  sensingToReceipt: 'From the end of sensing to receipt: pushes of created products.',
+  publicationToReceipt: 'From PublicationDate to receipt: pushes of created products.',
+};
+
+export type DelayStage = keyof typeof stages;
+
+export const delayStages = Object.keys(stages) as DelayStage[];
+
+export const totalDelays = Object.keys(totals) as (keyof typeof totals)[];
 
 /** Delays by stage; null when not known. */
 export type StageDelays = Record<DelayStage, DelayPercentiles | null>;
 
-/**
- * Delays over several stages, for pushes of created products: from the end of sensing, and from PublicationDate, to
- * receipt. Percentiles of stages cannot be added.
- */
-export const totalDelays = ['sensingToReceipt', 'publicationToReceipt'] as const;
-
 /** Delays by stage, and over all stages. */
-export type PeriodDelays = StageDelays &
-  Record<(typeof totalDelays)[number], DelayPercentiles | null>;
+export type PeriodDelays = StageDelays & Record<keyof typeof totals, DelayPercentiles | null>;
 
 const percentiles = z
   .object({
@@ -266,51 +269,36 @@ const percentiles = z
   })
   .nullable();
 
+const fieldsOf = <Name extends string>(texts: Record<Name, string>) =>
+  Object.fromEntries(
+    Object.entries<string>(texts).map(([name, text]) => [name, percentiles.describe(text)]),
+  ) as Record<Name, typeof percentiles>;
+
 /** Delays by stage in JSON, in seconds. */
-export const delayFields = {
-  sensingToPublication: percentiles.describe(
-    'From the end of sensing to PublicationDate: created products, including recovered ones.',
-  ),
-  publicationToNotification: percentiles.describe(
-    'From PublicationDate to NotificationDate: pushes of created products.',
-  ),
-  notificationToReceipt: percentiles.describe('From NotificationDate to receipt: all pushes.'),
-};
+export const delayFields = fieldsOf(stages);
 
 /** Delays of a period in JSON, in seconds. */
-export const periodDelayFields = {
-  ...delayFields,
-  sensingToReceipt: percentiles.describe(
-    'From the end of sensing to receipt: pushes of created products.',
-  ),
-  publicationToReceipt: percentiles.describe(
-    'From PublicationDate to receipt: pushes of created products.',
-  ),
-};
-
-/** Converts delays to the values of `periodDelayFields`. */
-export function periodDelaysInSeconds(delays: PeriodDelays) {
-  return {
-    ...delaysInSeconds(delays),
-    sensingToReceipt: inSeconds(delays.sensingToReceipt),
-    publicationToReceipt: inSeconds(delays.publicationToReceipt),
-  };
-}
+export const periodDelayFields = { ...delayFields, ...fieldsOf(totals) };
 
 /** Converts delays to the values of `delayFields`. */
-export function delaysInSeconds(delays: StageDelays) {
-  return {
-    sensingToPublication: inSeconds(delays.sensingToPublication),
-    publicationToNotification: inSeconds(delays.publicationToNotification),
-    notificationToReceipt: inSeconds(delays.notificationToReceipt),
-  };
-}
+export const delaysInSeconds = (delays: StageDelays) => inSeconds(delays, delayStages);
 
-function inSeconds(percentiles: DelayPercentiles | null) {
-  if (percentiles === null) return null;
-  const { count, negative, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
-  const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
-  return { count, negative, p50, p90, p99, max };
+/** Converts delays to the values of `periodDelayFields`. */
+export const periodDelaysInSeconds = (delays: PeriodDelays) =>
+  inSeconds(delays, [...delayStages, ...totalDelays]);
+
+function inSeconds<Name extends string>(
+  delays: Record<Name, DelayPercentiles | null>,
+  names: readonly Name[],
+) {
+  const values = names.map((name): [Name, z.output<typeof percentiles>] => {
+    const found = delays[name];
+    if (found === null) return [name, null];
+    const { count, negative, p50Ms, p90Ms, p99Ms, maxMs } = found;
+    const seconds = { p50: p50Ms / 1e3, p90: p90Ms / 1e3, p99: p99Ms / 1e3, max: maxMs / 1e3 };
+    return [name, { count, negative, ...seconds }];
+  });
+  return Object.fromEntries(values) as Record<Name, z.output<typeof percentiles>>;
 }
 
 /** Delays of a subscription. */
@@ -325,4 +313,82 @@ export interface Timeliness {
   hours: (StageDelays & { hourUs: number })[];
   /** By name; null for products without a collection. */
   collections: (StageDelays & { collection: string | null })[];
+}
+
+/** Orders of lists; `received` is the order of the first notifications. */
+export const productOrders = [
+  'received',
+  'ContentDate/Start',
+  'ContentDate/End',
+  'PublicationDate',
+  'ModificationDate',
+  'DeletionDate',
+] as const;
+export type ProductOrder = (typeof productOrders)[number];
+
+/** Further orders of STAC items; `datetime` is the start of sensing, else the time of publication, else of receipt. */
+type ItemOrder = 'datetime' | 'Name' | 'Id' | 'cloudCover';
+
+/** Products without a value count as those with the smallest: they are first in ascending order. */
+export interface OrderTerm {
+  by: ProductOrder | ItemOrder;
+  direction: Direction;
+}
+
+interface OrderedQuery {
+  entity: Entity;
+  /** Terms, one or two. Products that are equal in all of them are in the order of receipt, in the last direction. */
+  order?: OrderTerm | readonly OrderTerm[] | undefined;
+}
+
+/** Default order. */
+export function defaultOrderOf(entity: Entity): { by: ProductOrder; direction: Direction } {
+  return { by: entity === 'Products' ? 'received' : 'DeletionDate', direction: 'desc' };
+}
+
+/** Returns the terms of an order, by default that of the entity. */
+export function orderTerms({ entity, order }: OrderedQuery): readonly OrderTerm[] {
+  const terms = [order ?? []].flat();
+  return terms.length === 0 ? [defaultOrderOf(entity)] : terms;
+}
+
+/** Place of a product in an order: its values of the terms (without `received`), and its position. */
+export interface ProductKey {
+  values: readonly (string | number | null)[];
+  position: number;
+}
+
+const keySchema = z.tuple([
+  z.enum(['Products', 'DeletedProducts']),
+  z.string(),
+  z.array(z.union([z.string(), z.number(), z.null()])),
+  z.int().min(0),
+]);
+
+/** Formats a key for URLs and flags: letters, digits, `-` and `_`. Includes the order, as other orders have other keys. */
+export function writeKey({ values, position }: ProductKey, query: OrderedQuery): string {
+  const parts: z.input<typeof keySchema> = [query.entity, orderText(query), [...values], position];
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+/** Reads the key of any query; null for an invalid one. */
+export function parseKey(text: string): { entity: Entity; order: string; key: ProductKey } | null {
+  const parts = keySchema.safeParse(jsonOf(Buffer.from(text, 'base64url').toString())).data;
+  if (parts === undefined) return null;
+  const [entity, order, values, position] = parts;
+  return { entity, order, key: { values, position } };
+}
+
+/** Reads a key; null for an invalid one, and for one of another order. */
+export function readKey(text: string, query: OrderedQuery): ProductKey | null {
+  const read = parseKey(text);
+  const isSame = read?.entity === query.entity && read.order === orderText(query);
+  return isSame ? read.key : null;
+}
+
+/** Formats an order as in `--orderby`. */
+export function orderText(query: OrderedQuery): string {
+  return orderTerms(query)
+    .map(({ by, direction }) => `${by} ${direction}`)
+    .join(', ');
 }

@@ -72,7 +72,7 @@ async function idsOf(line: readonly string[]): Promise<string[]> {
   const { code, out, err } = await earshot(['query', 'products', ...flags, '--output', 'ids']);
   expect({ code, err }).toEqual({
     code: 0,
-    err: expect.stringMatching(/^$|^warning: This edge spans /),
+    err: expect.stringMatching(/^$|^warning: An edge spans /),
   });
   return out.trim().split('\n').toSorted();
 }

@@ -227,6 +227,7 @@ describe('the description of a filter', () => {
       ${area('MULTIPOINT((1 2),(3 4))')} ¦ footprint intersects MULTIPOINT with 2 points, from 1°E 2°N to 3°E 4°N
       ${area('POLYGON((170 10,-170 10,-170 20,170 10))')} ¦ footprint intersects POLYGON with 4 points, from 170°E 10°N to 170°W 20°N, across the antimeridian
       ${area('POLYGON((170 10,180 10,180 20,170 10))')} ¦ footprint intersects POLYGON with 4 points, from 170°E 10°N to 180°E 20°N
+      ${area('POLYGON((-180 0,0 0,0 90,-180 90,-180 0))')} ¦ footprint intersects POLYGON with 5 points, from 180°W 0° to 0° 90°N
       ${area('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')} ¦ footprint intersects POLYGON with 5 points, from 180°W 90°S to 180°E 90°N
     `),
   )('is plain text: %s', (text = '', line) => {

@@ -1,6 +1,6 @@
 /** Orders of products, by a second implementation. */
-import { orderTerms, type ProductKey } from '../../src/filter/product-order.ts';
-import type { ProductQuery } from '../../src/filter/products.ts';
+
+import { orderTerms, type ProductKey, type ProductQuery } from '../../src/filter/products.ts';
 
 type Value = ProductKey['values'][number];
 

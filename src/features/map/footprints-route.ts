@@ -16,7 +16,7 @@ import type { NotificationLog } from '../../core/terms/ports.ts';
 import { productSchema } from '../../core/terms/read-models.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
-import { displayLimits } from '../../filter/geometry/display.ts';
+import { displayLimits } from '../../filter/geometry/geojson.ts';
 import type { FoundProduct, ProductQuery, Products } from '../../filter/products.ts';
 import { lagHeader } from '../products/route.ts';
 

@@ -34,8 +34,13 @@ import {
   unknownProduct,
   withinList,
 } from '../../filter/odata.ts';
-import { readKey, writeKey } from '../../filter/product-order.ts';
-import type { FoundProduct, ProductQuery, Products } from '../../filter/products.ts';
+import {
+  type FoundProduct,
+  type ProductQuery,
+  type Products,
+  readKey,
+  writeKey,
+} from '../../filter/products.ts';
 import { readProductPage } from '../products/route.ts';
 import { metadataXml, serviceDocument } from './metadata.ts';
 

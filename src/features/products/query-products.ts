@@ -26,16 +26,14 @@ import { printFilter } from '../../filter/print.ts';
 import {
   defaultOrderOf,
   orderText,
+  type ProductCount,
   type ProductKey,
   type ProductOrder,
+  type ProductQuery,
+  type Products,
   parseKey,
+  type QueryExplanation,
   writeKey,
-} from '../../filter/product-order.ts';
-import type {
-  ProductCount,
-  ProductQuery,
-  Products,
-  QueryExplanation,
 } from '../../filter/products.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
 import {

@@ -29,16 +29,19 @@ import { intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { toFeature } from '../../filter/product-view.ts';
 import {
   defaultOrderOf,
+  type FoundProduct,
+  type ProductCount,
   type ProductKey,
   type ProductOrder,
+  type ProductQuery,
+  type Products,
   productOrders,
   readKey,
   writeKey,
-} from '../../filter/product-order.ts';
-import { toFeature } from '../../filter/product-view.ts';
-import type { FoundProduct, ProductCount, ProductQuery, Products } from '../../filter/products.ts';
+} from '../../filter/products.ts';
 
 const productJson = jsonSchemaOf(
   productSchema.extend({

@@ -10,10 +10,10 @@ import {
   type OrderTerm,
   orderTerms,
   type ProductKey,
+  type ProductQuery,
   readKey,
   writeKey,
-} from '../../filter/product-order.ts';
-import type { ProductQuery } from '../../filter/products.ts';
+} from '../../filter/products.ts';
 import { inBox, intersecting } from './areas.ts';
 import { inCollection, readCollectionId } from './collections.ts';
 import { noProduct } from './conditions.ts';

@@ -1,19 +1,19 @@
-/** Writes geometries as GeoJSON for maps (RFC 7946). */
-import type { AnyGeometry, Box, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
-import { shapesIntersect } from './intersects.ts';
+/** Writes geometries as GeoJSON (RFC 7946). */
+import type { AnyGeometry, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
 import {
   clampedLatitude,
   closedRing,
   enclosedPole,
-  extentOf,
   isSamePosition,
+  joinParts,
+  partsOf,
   snappedLongitude,
   turnsOf,
   type UnwrappedRing,
   unwrapPath,
   unwrapRing,
 } from './ring.ts';
-import { type Shape, toShape } from './shape.ts';
+import { shapesIntersect, toShape } from './shape.ts';
 
 /**
  * Converts to valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut at the antimeridian
@@ -22,28 +22,52 @@ import { type Shape, toShape } from './shape.ts';
 export function toGeoJson(geometry: Geometry): Geometry;
 export function toGeoJson(geometry: AnyGeometry): AnyGeometry;
 export function toGeoJson(geometry: AnyGeometry): AnyGeometry {
-  switch (geometry.type) {
-    case 'Point':
-      return { type: 'Point', coordinates: pointWithin(geometry.coordinates) };
-    case 'MultiPoint':
-      return { type: 'MultiPoint', coordinates: geometry.coordinates.map(pointWithin) };
-    case 'LineString': {
-      const parts = lineParts(geometry.coordinates);
-      if (parts.length === 1) return { type: 'LineString', coordinates: parts[0] ?? [] };
-      return { type: 'MultiLineString', coordinates: parts };
-    }
-    case 'MultiLineString':
-      return { type: 'MultiLineString', coordinates: geometry.coordinates.flatMap(lineParts) };
-    case 'Polygon': {
-      const parts = polygonParts(geometry.coordinates);
-      if (parts.length < 2) return { type: 'Polygon', coordinates: parts[0] ?? [] };
-      return { type: 'MultiPolygon', coordinates: parts };
-    }
-    case 'MultiPolygon':
-      return { type: 'MultiPolygon', coordinates: geometry.coordinates.flatMap(polygonParts) };
-    case 'GeometryCollection':
-      return { type: 'GeometryCollection', geometries: geometry.geometries.map(toGeoJson) };
-  }
+  const { points, lines, polygons } = partsOf(geometry);
+  return joinParts({
+    points: points.map(pointWithin),
+    lines: lines.flatMap(lineParts),
+    polygons: polygons.flatMap(polygonParts),
+  });
+}
+
+export const displayLimits = {
+  points: 100,
+  /** Outlines and holes; outlines come first. Also the number of lines. */
+  rings: 64,
+  /** Positions of all rings and lines. Real footprints have up to some hundreds. */
+  positions: 2_000,
+};
+
+/** Shortest length of a simplified ring or line, in positions. */
+const ringPositionsMin = 16;
+
+/**
+ * Returns a geometry for maps: as GeoJSON, rounded to 11 m, and simplified beyond `displayLimits`: long rings and lines
+ * lose positions in equal steps, further parts are left out.
+ */
+export function toDisplayGeometry(geometry: AnyGeometry): AnyGeometry {
+  const { points, lines, polygons } = partsOf(geometry);
+  const { rings } = displayLimits;
+  const hasFew = polygons.flat().length <= rings;
+  const kept = polygons.slice(0, rings).map((polygon) => (hasFew ? polygon : polygon.slice(0, 1)));
+  const paths = kept.flat().length + Math.min(lines.length, rings);
+  const most = Math.max(ringPositionsMin, Math.floor(displayLimits.positions / paths));
+  const written = toGeoJson(
+    joinParts({
+      points: points.slice(0, displayLimits.points),
+      lines: lines.slice(0, rings).map((line) => thinned(line, most)),
+      polygons: kept.map((polygon) => polygon.map((ring) => thinned(ring, most))),
+    }),
+  );
+  return JSON.parse(JSON.stringify(written), (_, value) =>
+    typeof value === 'number' ? Math.round(value * 10_000) / 10_000 : value,
+  );
+}
+
+function thinned(ring: Ring, most: number): Ring {
+  if (ring.length <= most) return ring;
+  const step = Math.ceil(ring.length / most);
+  return ring.filter((_, i) => i % step === 0 || i === ring.length - 1);
 }
 
 function pointWithin([longitude, latitude]: Position): Position {
@@ -60,49 +84,22 @@ function lineParts(line: readonly Position[]): (readonly Position[])[] {
 }
 
 function polygonParts(polygon: Rings): Rings[] {
-  const { whole, pieces } = cutRings(polygon.filter((ring) => ring.length > 0));
+  const { whole, pieces } = cutRings(polygon);
   const outlines = pieces.length > 0 ? pieces : whole.slice(0, 1);
   const inner = pieces.length > 0 ? whole : whole.slice(1);
   const parts = outlines.map((outline) => [turned(outline, 'counter-clockwise')]);
-  const hasChoice = outlines.length > 1 && inner.length > 0;
-  const candidates = hasChoice ? outlines.map(toPart) : [];
-  for (const hole of inner) parts[partOf(hole, candidates)]?.push(turned(hole, 'clockwise'));
+  const shapes =
+    parts.length > 1 && inner.length > 0
+      ? outlines.map((outline) => toShape({ type: 'Polygon', coordinates: [outline] }))
+      : [];
+  for (const hole of inner) {
+    // A corner may touch another part, but not the middle of an edge.
+    const [[x1, y1] = [0, 0], [x2, y2] = [0, 0]] = hole;
+    const middle = toShape({ type: 'Point', coordinates: [(x1 + x2) / 2, (y1 + y2) / 2] });
+    const found = shapes.findIndex((shape) => shapesIntersect(shape, middle));
+    parts[Math.max(0, found)]?.push(turned(hole, 'clockwise'));
+  }
   return parts;
-}
-
-interface Part extends Box {
-  shape: Shape;
-}
-
-function toPart(outline: Ring): Part {
-  const shape = toShape({ type: 'Polygon', coordinates: [outline] });
-  return { ...extentOf(outline), shape };
-}
-
-/** Parts compared with a hole: without a limit, a record made to stall would cost seconds for each answer. */
-const partsComparedMax = 16;
-
-/**
- * Returns the index of the part that contains a hole: the one with most middles of its edges, because a corner may
- * touch the outline.
- */
-function partOf(hole: Ring, parts: readonly Part[]): number {
-  const { west, south, east, north } = extentOf(hole);
-  const [x, y] = [(west + east) / 2, (south + north) / 2];
-  const near = parts.flatMap((part, i) => {
-    const isNear = part.west <= x && part.east >= x && part.south <= y && part.north >= y;
-    return isNear ? [{ i, part }] : [];
-  });
-  if (near.length < 2) return near[0]?.i ?? 0;
-  const middles = hole.slice(1).map(([toX, toY], i) => {
-    const [fromX, fromY] = hole[i] ?? [toX, toY];
-    return toShape({ type: 'Point', coordinates: [(fromX + toX) / 2, (fromY + toY) / 2] });
-  });
-  const counts = near.slice(0, partsComparedMax).map(({ i, part }) => {
-    const count = middles.filter((middle) => shapesIntersect(part.shape, middle)).length;
-    return { i, count };
-  });
-  return counts.reduce((best, one) => (one.count > best.count ? one : best)).i;
 }
 
 function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring {

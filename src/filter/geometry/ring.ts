@@ -57,14 +57,15 @@ export function partsOf(geometry: AnyGeometry): Parts {
 
 /** Returns the geometry of these parts: a collection only if they differ in kind. */
 export function joinParts({ points, lines, polygons }: Parts): AnyGeometry {
-  const [point, line, polygon] = [points[0], lines[0], polygons[0]];
-  const geometries: AnyGeometry[] = [];
-  if (points.length > 1) geometries.push({ type: 'MultiPoint', coordinates: points });
-  else if (point !== undefined) geometries.push({ type: 'Point', coordinates: point });
-  if (lines.length > 1) geometries.push({ type: 'MultiLineString', coordinates: lines });
-  else if (line !== undefined) geometries.push({ type: 'LineString', coordinates: line });
-  if (polygons.length > 1) geometries.push({ type: 'MultiPolygon', coordinates: polygons });
-  else if (polygon !== undefined) geometries.push({ type: 'Polygon', coordinates: polygon });
+  const kinds: Record<string, readonly unknown[]> = {
+    Point: points,
+    LineString: lines,
+    Polygon: polygons,
+  };
+  const geometries = Object.entries(kinds).flatMap(([type, list]) => {
+    if (list.length > 1) return [{ type: `Multi${type}`, coordinates: list }];
+    return list.map((coordinates) => ({ type, coordinates }));
+  }) as AnyGeometry[];
   const [only, ...others] = geometries;
   return only !== undefined && others.length === 0
     ? only

@@ -1,13 +1,13 @@
-/** A geometry prepared for spatial queries, with continuous longitudes. */
+/** Geometries prepared for spatial queries, with continuous longitudes. Comparisons do not round; shapes that touch intersect. */
 import Flatbush from 'flatbush';
-import type { AnyGeometry, Box, Position, Ring, Rings } from '../filter-tree.ts';
+import { orient2d } from 'robust-predicates';
+import type { AnyGeometry, Box, Position, Ring } from '../filter-tree.ts';
 import {
   clampedLatitude,
   enclosedPole,
+  joinedBox,
   lineRing,
-  linesOf,
-  pointsOf,
-  polygonsOf,
+  partsOf,
   snappedLongitude,
   turnsOf,
   type UnwrappedRing,
@@ -30,8 +30,7 @@ export interface Region extends Readonly<Box> {
 }
 
 /**
- * Points and regions. Opaque: use `shapesIntersect` and `boxesOf`. Invalid parts (without positions, or with values
- * that are not numbers) are ignored, so a shape may be empty and intersect nothing.
+ * Points and regions, at least one. Opaque: use `shapesIntersect` and `boxesOf`.
  */
 export interface Shape {
   /** x, y, x, y, …; x from -180 up to, not including, 180. */
@@ -47,15 +46,14 @@ export interface Shape {
  * applies the even-odd rule to self-intersecting ones. Never throws.
  */
 export function toShape(geometry: AnyGeometry): Shape {
-  const points = pointsOf(geometry)
-    .filter(isFinitePosition)
-    .flatMap(([longitude, latitude]) => {
-      const x = snappedLongitude(longitude);
-      return [x === 180 ? -180 : x, clampedLatitude(latitude)];
-    });
+  const parts = partsOf(geometry);
+  const points = parts.points.flatMap(([longitude, latitude]) => {
+    const x = snappedLongitude(longitude);
+    return [x === 180 ? -180 : x, clampedLatitude(latitude)];
+  });
   const regions = [
-    ...polygonsOf(geometry).flatMap((rings) => regionsOf(rings, outlineOf)),
-    ...linesOf(geometry).flatMap((line) => regionsOf([line], outlineOfLine)),
+    ...parts.polygons.map((rings) => regionOf(rings.map(outlineOf))),
+    ...parts.lines.map((line) => regionOf([outlineOfLine(line)])),
   ];
   const hasPoint = (latitude: number) => points.some((y, i) => i % 2 === 1 && y === latitude);
   return {
@@ -66,39 +64,22 @@ export function toShape(geometry: AnyGeometry): Shape {
   };
 }
 
-/** Checks for a shape without points and regions. */
-export function isEmptyShape(shape: Shape): boolean {
-  return shape.points.length === 0 && shape.regions.length === 0;
-}
-
-function isFinitePosition([longitude, latitude]: Position): boolean {
-  return Number.isFinite(longitude) && Number.isFinite(latitude);
-}
-
-/** Returns the region of a polygon or a line; none if it has no outline, an invalid value, or no area. */
-function regionsOf(rings: Rings, toOutline: (ring: Ring) => Outline): Region[] {
-  if (rings[0] === undefined || rings[0].length === 0) return [];
-  if (!rings.every((ring) => ring.every(isFinitePosition))) return [];
-  const outlines = rings.filter((ring) => ring.length > 0).map(toOutline);
+function regionOf(outlines: readonly Outline[]): Region {
   const northInside = outlines.filter((one) => one.northInside).length % 2 === 1;
   const southInside = outlines.filter((one) => one.southInside).length % 2 === 1;
-  const [first] = outlines;
-  const all = outlines.length === 1 ? first?.edges : outlines.flatMap(({ edges }) => edges);
-  const edges = new Float64Array(all ?? []);
+  const edges = new Float64Array(outlines.flatMap((one) => one.edges));
   const { west, south, east, north } = extentOf(edges);
-  return [
-    {
-      edges,
-      index: indexOf(edges),
-      corners: outlines.flatMap((outline) => outline.edges.slice(0, 2)),
-      northInside,
-      southInside,
-      west,
-      south: southInside ? -90 : south,
-      east,
-      north: northInside ? 90 : north,
-    },
-  ];
+  return {
+    edges,
+    index: indexOf(edges),
+    corners: outlines.flatMap((outline) => outline.edges.slice(0, 2)),
+    northInside,
+    southInside,
+    west,
+    south: southInside ? -90 : south,
+    east,
+    north: northInside ? 90 : north,
+  };
 }
 
 function extentOf(edges: Float64Array): Box {
@@ -170,30 +151,29 @@ function edgesOf({ xs, ys }: UnwrappedRing): number[] {
 
 /**
  * Returns the bounding boxes of a shape, for an index without support for the antimeridian: one, or two if the shape
- * reaches the antimeridian; none for an empty shape. Boxes of intersecting shapes always intersect: a shape at a pole
- * has a box with all longitudes, and one that ends at 180 degrees also has a box at -180.
+ * reaches the antimeridian. Boxes of intersecting shapes always intersect: a shape at a pole has a box with all
+ * longitudes, and one that ends at 180 degrees also has a box at -180.
  */
-export function boxesOf({ points, regions, northPole, southPole }: Shape): Box[] {
-  const ranges = regions.map((region): Range => {
-    if (region.northInside || region.southInside) return { west: -180, east: 180 };
+export function boxesOf(shape: Shape): Box[] {
+  const boxes = extentsOf(shape);
+  if (!shape.northPole && !shape.southPole) return boxes;
+  return boxes.slice(0, 1).map((box) => ({ ...box, west: -180, east: 180 }));
+}
+
+/** Returns the boxes as people write them: an area with a corner at a pole does not have all longitudes. */
+export function extentsOf({ points, regions }: Shape): Box[] {
+  const boxes: Box[] = regions.map(({ south, north, ...region }) => {
+    if (region.northInside || region.southInside) return { west: -180, south, east: 180, north };
     const shift = 360 * turnsOf(region.west);
-    return { west: region.west - shift, east: region.east - shift };
+    return { west: region.west - shift, south, east: region.east - shift, north };
   });
-  let [south, north] = [Infinity, -Infinity];
-  for (const region of regions) {
-    south = Math.min(south, region.south);
-    north = Math.max(north, region.north);
-  }
   for (let i = 0; i < points.length; i += 2) {
     const [x = 0, y = 0] = [points[i], points[i + 1]];
-    ranges.push({ west: x, east: x });
-    south = Math.min(south, y);
-    north = Math.max(north, y);
+    boxes.push({ west: x, south: y, east: x, north: y });
   }
-  if (ranges.length === 0) return [];
-  const { west, east } = smallestCover(ranges);
-  if (northPole || southPole || east - west >= 360)
-    return [{ west: -180, south, east: 180, north }];
+  const { south, north } = boxes.reduce(joinedBox);
+  const { west, east } = smallestCover(boxes);
+  if (east - west >= 360) return [{ west: -180, south, east: 180, north }];
   if (east < 180) return [{ west, south, east, north }];
   return [
     { west, south, east: 180, north },
@@ -221,7 +201,7 @@ function smallestCover(ranges: readonly Range[]): Range {
   return cover;
 }
 
-/** Returns the centre of the bounding box of a geometry; null for none, or an empty one. */
+/** Returns the centre of the bounding box of a geometry; null for none. */
 export function centreOf(geometry: AnyGeometry | null | undefined): Position | null {
   const [first, second] = geometry ? boxesOf(toShape(geometry)) : [];
   if (first === undefined) return null;
@@ -229,4 +209,131 @@ export function centreOf(geometry: AnyGeometry | null | undefined): Position | n
   const east = second === undefined ? first.east : second.east + 360;
   const middle = (first.west + east) / 2;
   return [middle > 180 ? middle - 360 : middle, (first.south + first.north) / 2];
+}
+
+/**
+ * Checks for a common point: of areas, borders of outlines and holes, points, and the poles.
+ */
+export function shapesIntersect(a: Shape, b: Shape): boolean {
+  // At a pole, all longitudes are the same point, but not in the plane.
+  if ((a.northPole && b.northPole) || (a.southPole && b.southPole)) return true;
+  return (
+    a.regions.some((region) => b.regions.some((other) => regionsIntersect(region, other))) ||
+    a.regions.some((region) => holdsSome(region, b.points)) ||
+    b.regions.some((region) => holdsSome(region, a.points)) ||
+    shareSome(a.points, b.points)
+  );
+}
+
+function regionsIntersect(a: Region, b: Region): boolean {
+  if (a.south > b.north || b.south > a.north) return false;
+  const [few, many] = a.edges.length <= b.edges.length ? [a, b] : [b, a];
+  for (const shift of shiftsOnto(many, few.west, few.east)) {
+    if (bordersIntersect(few, many, shift)) return true;
+  }
+  // The borders do not intersect, so each ring is completely inside or outside of the other region.
+  return holdsSome(many, few.corners) || holdsSome(few, many.corners);
+}
+
+/** Shifts by whole turns, in degrees, that move an extent onto a region's edges. */
+function shiftsOnto(region: Region, west: number, east: number): number[] {
+  const shifts: number[] = [];
+  const last = Math.floor((region.east - west) / 360);
+  for (let turn = Math.ceil((region.west - east) / 360); turn <= last; turn += 1) {
+    shifts.push(turn * 360);
+  }
+  return shifts;
+}
+
+function bordersIntersect(few: Region, many: Region, shift: number): boolean {
+  for (let i = 0; i < few.edges.length; i += 4) {
+    const [x1, y1, x2, y2] = edgeAt(few.edges, i, shift);
+    // Edges intersect, even if collinear, if their boxes overlap and neither is on one side of the other.
+    const isFound = someEdge(
+      many,
+      Math.min(x1, x2),
+      Math.min(y1, y2),
+      Math.max(x1, x2),
+      Math.max(y1, y2),
+      (ax, ay, bx, by) =>
+        !onOneSide(orient2d(ax, ay, bx, by, x1, y1), orient2d(ax, ay, bx, by, x2, y2)) &&
+        !onOneSide(orient2d(x1, y1, x2, y2, ax, ay), orient2d(x1, y1, x2, y2, bx, by)),
+    );
+    if (isFound) return true;
+  }
+  return false;
+}
+
+/** True for two orientations that are both strictly positive or both strictly negative. */
+export function onOneSide(a: number, b: number): boolean {
+  return (a > 0 && b > 0) || (a < 0 && b < 0);
+}
+
+function holdsSome(region: Region, places: readonly number[]): boolean {
+  for (let i = 0; i < places.length; i += 2) {
+    if (holds(region, places[i] ?? 0, places[i + 1] ?? 0)) return true;
+  }
+  return false;
+}
+
+/** Follows the meridian north to the pole, and changes between inside and outside at each edge. */
+function holds(region: Region, longitude: number, y: number): boolean {
+  if (y < region.south || y > region.north) return false;
+  let inside = region.northInside;
+  for (const shift of shiftsOnto(region, longitude, longitude)) {
+    const x = longitude + shift;
+    const isOnBorder = someEdge(region, x, y, x, Infinity, (x1, y1, x2, y2) => {
+      if (x1 === x2) return Math.min(y1, y2) <= y;
+      // Positive on the right of a line.
+      const side = x1 < x2 ? orient2d(x1, y1, x2, y2, x, y) : orient2d(x2, y2, x1, y1, x, y);
+      // An edge includes only its western end, so a corner counts once.
+      if (side > 0 && x < Math.max(x1, x2)) inside = !inside;
+      return side === 0;
+    });
+    if (isOnBorder) return true;
+  }
+  return inside;
+}
+
+type EdgeTest = (x1: number, y1: number, x2: number, y2: number) => boolean;
+
+/** True if `test` passes for an edge whose box overlaps the given one. */
+function someEdge(
+  { index, edges }: Region,
+  west: number,
+  south: number,
+  east: number,
+  north: number,
+  test: EdgeTest,
+): boolean {
+  let isFound = false;
+  if (index === null) {
+    for (let i = 0; i < edges.length && !isFound; i += 4) {
+      const [x1, y1, x2, y2] = edgeAt(edges, i);
+      const overlaps =
+        Math.min(x1, x2) <= east &&
+        Math.max(x1, x2) >= west &&
+        Math.min(y1, y2) <= north &&
+        Math.max(y1, y2) >= south;
+      if (overlaps) isFound = test(x1, y1, x2, y2);
+    }
+    return isFound;
+  }
+  index.search(west, south, east, north, (edge) => {
+    isFound ||= test(...edgeAt(edges, 4 * edge));
+    return false;
+  });
+  return isFound;
+}
+
+function edgeAt(edges: Float64Array, i: number, shift = 0): [number, number, number, number] {
+  const [x1, x2] = [edges[i] ?? 0, edges[i + 2] ?? 0];
+  return [x1 + shift, edges[i + 1] ?? 0, x2 + shift, edges[i + 3] ?? 0];
+}
+
+function shareSome(a: readonly number[], b: readonly number[]): boolean {
+  const [few, many] = a.length <= b.length ? [a, b] : [b, a];
+  const places = new Set<string>();
+  for (let i = 0; i < few.length; i += 2) places.add(`${few[i]} ${few[i + 1]}`);
+  return many.some((x, i) => i % 2 === 0 && places.has(`${x} ${many[i + 1]}`));
 }

@@ -2,8 +2,8 @@
 import Flatbush from 'flatbush';
 import { orient2d } from 'robust-predicates';
 import type { Geometry, Position, Ring } from '../filter-tree.ts';
-import { onOneSide } from './intersects.ts';
 import { isClosed, pointsOf, polygonsOf, unwrapRing } from './ring.ts';
+import { onOneSide } from './shape.ts';
 
 /**
  * Remaining work for a check, in comparisons of two edges; several geometries may share it. It prevents a geometry from

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { hourUs } from '../../../src/core/terms/dates.ts';
-import { writeKey } from '../../../src/filter/product-order.ts';
+import { writeKey } from '../../../src/filter/products.ts';
 import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
 import {
   type Console,

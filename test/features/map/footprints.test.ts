@@ -1,6 +1,6 @@
 /** `/api/footprints` over a real store. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { displayLimits } from '../../../src/filter/geometry/display.ts';
+import { displayLimits } from '../../../src/filter/geometry/geojson.ts';
 import { openSeeded, type SeededReceiver } from '../../core/page/seeded-receiver.ts';
 
 interface Footprint {

@@ -10,7 +10,7 @@ import {
 } from '../../../src/features/products/flags.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
-import { defaultOrderOf } from '../../../src/filter/product-order.ts';
+import { defaultOrderOf } from '../../../src/filter/products.ts';
 import { rowsOf } from '../../filter/table.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, expectRefusal, nowUs, printedJson } from '../../helpers/fake-io.ts';

@@ -1,7 +1,7 @@
 /** Geometries for maps. */
 import { describe, expect, it } from 'vitest';
 import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
-import { displayLimits, toDisplayGeometry } from '../../../src/filter/geometry/display.ts';
+import { displayLimits, toDisplayGeometry } from '../../../src/filter/geometry/geojson.ts';
 import { polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import { line, point, polygon, ring } from './places.ts';
 

@@ -1,8 +1,7 @@
 /** Shorthand for places, and a check whether they intersect. */
 import { expect } from 'vitest';
 import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
-import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
-import { toShape } from '../../../src/filter/geometry/shape.ts';
+import { shapesIntersect, toShape } from '../../../src/filter/geometry/shape.ts';
 
 /** `0 0, 4 4, 4 0, 0 0`: longitude and latitude of each corner. */
 export const ring = (text: string): Ring =>

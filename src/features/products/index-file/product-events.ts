@@ -1,6 +1,6 @@
 /** Reads indexed notifications with their products, and counts the values of products. */
 
-import { toDisplayGeometry } from '../../../filter/geometry/display.ts';
+import { toDisplayGeometry } from '../../../filter/geometry/geojson.ts';
 import {
   type EventPage,
   type EventQuery,

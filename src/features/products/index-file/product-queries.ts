@@ -2,15 +2,15 @@
 import type { Call } from '../../../core/host/serve-thread.ts';
 import { isAppError } from '../../../core/terms/app-error.ts';
 import type { AnyGeometry } from '../../../filter/filter-tree.ts';
-import { toDisplayGeometry } from '../../../filter/geometry/display.ts';
+import { toDisplayGeometry } from '../../../filter/geometry/geojson.ts';
 import { toShape } from '../../../filter/geometry/shape.ts';
-import type { ProductKey } from '../../../filter/product-order.ts';
 import { type ProductRecord, recordIn } from '../../../filter/product-record.ts';
 import { type ProductView, productView } from '../../../filter/product-view.ts';
 import type {
   FoundProduct,
   IndexState,
   ProductCount,
+  ProductKey,
   ProductQuery,
   ProductSelection,
   Products,

@@ -5,9 +5,9 @@ import type { NotificationLog } from '../../../core/terms/ports.ts';
 import type { Expression } from '../../../filter/builder.ts';
 import { requireFilter } from '../../../filter/check.ts';
 import type { Entity } from '../../../filter/filter-tree.ts';
-import type { ProductKey } from '../../../filter/product-order.ts';
 import type {
   FoundProduct,
+  ProductKey,
   ProductQuery,
   ProductRow,
   ProductSelection,

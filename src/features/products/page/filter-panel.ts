@@ -16,8 +16,12 @@ import type { Box, Entity, FilterTree } from '../../../filter/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
 import { attributeForm, printFilter } from '../../../filter/print.ts';
 import { facetCondition, hasCondition } from '../../../filter/product-conditions.ts';
-import { defaultOrderOf, productOrders } from '../../../filter/product-order.ts';
-import { type Facets, facetFields } from '../../../filter/products.ts';
+import {
+  defaultOrderOf,
+  type Facets,
+  facetFields,
+  productOrders,
+} from '../../../filter/products.ts';
 import { isNamePart, linkWithout, namedTerms, type ProductSearch } from './product-search.ts';
 
 const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {

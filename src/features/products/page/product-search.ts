@@ -20,10 +20,11 @@ import {
   defaultOrderOf,
   type ProductKey,
   type ProductOrder,
+  type ProductQuery,
+  type ProductSelection,
   productOrders,
   readKey,
-} from '../../../filter/product-order.ts';
-import type { ProductQuery, ProductSelection } from '../../../filter/products.ts';
+} from '../../../filter/products.ts';
 
 /** Products of one page. */
 export const pageRows = 50;

@@ -19,13 +19,14 @@ import { counted, countText } from '../../../core/terms/text.ts';
 import { whyEmpty } from '../../../filter/condition-counts.ts';
 import { describeFilter } from '../../../filter/describe.ts';
 import { productNameText, toMinute } from '../../../filter/product-cells.ts';
-import { type ProductOrder, writeKey } from '../../../filter/product-order.ts';
-import type {
-  Facets,
-  FoundProduct,
-  ProductCount,
-  ProductSelection,
-  QueryExplanation,
+import {
+  type Facets,
+  type FoundProduct,
+  type ProductCount,
+  type ProductOrder,
+  type ProductSelection,
+  type QueryExplanation,
+  writeKey,
 } from '../../../filter/products.ts';
 import { lagHeader, readProductPage } from '../route.ts';
 import { facetsPanel, filterPanel } from './filter-panel.ts';

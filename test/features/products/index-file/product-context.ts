@@ -9,8 +9,13 @@ import {
 import { openProducts } from '../../../../src/features/products/index-file/products.ts';
 import type { Entity } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
-import { readKey, writeKey } from '../../../../src/filter/product-order.ts';
-import type { FoundProduct, ProductQuery, Products } from '../../../../src/filter/products.ts';
+import {
+  type FoundProduct,
+  type ProductQuery,
+  type Products,
+  readKey,
+  writeKey,
+} from '../../../../src/filter/products.ts';
 import { createProductGenerator } from '../../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { openSqliteStore } from '../../../store/sqlite-store.ts';

@@ -3,9 +3,12 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { compileFilter } from '../../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
-import { type OrderTerm, productOrders } from '../../../../src/filter/product-order.ts';
 import { productView } from '../../../../src/filter/product-view.ts';
-import type { ProductQuery } from '../../../../src/filter/products.ts';
+import {
+  type OrderTerm,
+  type ProductQuery,
+  productOrders,
+} from '../../../../src/filter/products.ts';
 import { all, created, inPages, openProductContext, type TestRecord } from './product-context.ts';
 
 const count = 12_000;

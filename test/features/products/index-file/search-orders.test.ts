@@ -2,8 +2,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseFilter } from '../../../../src/filter/parse.ts';
-import { orderTerms } from '../../../../src/filter/product-order.ts';
-import type { FoundProduct, ProductQuery } from '../../../../src/filter/products.ts';
+import {
+  type FoundProduct,
+  orderTerms,
+  type ProductQuery,
+} from '../../../../src/filter/products.ts';
 import { keyComparison } from '../../../helpers/product-order.ts';
 import { times } from '../../../helpers/thorough.ts';
 import { all, created, inPages, openProductContext, type TestRecord } from './product-context.ts';

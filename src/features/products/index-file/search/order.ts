@@ -2,8 +2,13 @@
 
 import { AppError } from '../../../../core/terms/app-error.ts';
 import type { Direction } from '../../../../filter/filter-tree.ts';
-import { type OrderTerm, orderTerms, type ProductKey } from '../../../../filter/product-order.ts';
-import type { ProductQuery, ProductRow } from '../../../../filter/products.ts';
+import {
+  type OrderTerm,
+  orderTerms,
+  type ProductKey,
+  type ProductQuery,
+  type ProductRow,
+} from '../../../../filter/products.ts';
 import { joined, type SqlCondition } from './conditions.ts';
 
 /** Value of a row in an order. */

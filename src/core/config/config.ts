@@ -229,9 +229,6 @@ function readHealth(reader: CoreReader) {
   return reader.stop();
 }
 
-/** Name of the file in the data directory with the answers of an unfinished run. */
-export const setupFileName = 'setup.json';
-
 /** Returns true if the working folder has settings of its own, or data. */
 export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
   return (
@@ -241,11 +238,7 @@ export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>)
 }
 
 /** Returns how to set up the folder; null if that is done. */
-export function folderNote(io: Pick<Io, 'workingDir' | 'env'> & Environment): string | null {
-  if (!hasSettings(io)) {
-    return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot demo`.';
-  }
-  const { dataDir = '' } = checkConfig(io, ['dataDir']).config;
-  const isUnfinished = existsSync(join(dataDir, setupFileName));
-  return isUnfinished ? 'Setup is not finished. To continue: `earshot setup`.' : null;
+export function folderNote(io: Pick<Io, 'workingDir' | 'env'>): string | null {
+  if (hasSettings(io)) return null;
+  return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot demo`.';
 }

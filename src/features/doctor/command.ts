@@ -54,7 +54,7 @@ const checksOfRunning = ['endpoint', 'subscriptions'];
 /**
  * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver; `hasEndpoint` is
  * set before the first registration. Rejects with `unavailable` if a check failed, with `configuration` if only settings
- * are the cause; the facts name the failed checks, except those of services that did not answer.
+ * are the cause.
  */
 export async function runDoctor(
   io: Io,
@@ -90,8 +90,7 @@ export async function runDoctor(
     const code = critical.every((one) => one.code === 'configuration')
       ? 'configuration'
       : 'unavailable';
-    const failed = critical.filter(({ code }) => code !== 'unavailable').map(({ check }) => check);
-    throw new AppError(code, summary, { facts: { failed } });
+    throw new AppError(code, summary);
   }
   const style = having('warning').length > 0 ? 'yellow' : 'green';
   io.stderr.write(`${painter(io, io.stderr)(style, summary)}\n`);

@@ -21,8 +21,8 @@ echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
 Only the owner can read the file. Before the command writes the file, it shows the plan; answer n to
-change answers. With --yes, an existing .env is changed only with --force. Each answer is stored at
-once: after Ctrl-C or a failed check, the next run asks only for what is missing or has failed.
+change answers. With --yes, an existing .env is changed only with --force. After a failed check, the
+command asks all questions again, with your answers as defaults.
 
 Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`,
 starts the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay,

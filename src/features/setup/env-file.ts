@@ -34,34 +34,33 @@ export interface EnvChange {
   settings: Settings;
   /** Names that are removed from an existing file. */
   dropped: readonly string[];
-  /** First line of a new file. */
-  header: string;
-  /** True if an existing file may be changed without a confirmation of the plan. */
-  mayChange: boolean;
 }
+
+const header = 'Written by `earshot setup`. All variables: docs/reference/configuration.md.';
 
 /** Returns the present text of the file, null without a file, and the text with the settings. */
 export function envTexts(io: Pick<Io, 'readFile'>, change: EnvChange) {
   const path = join(change.folder, '.env');
   const before = existsSync(path) ? io.readFile(path) : null;
-  return { path, before, text: mergeEnvFile(before, change.settings, change) };
+  const { settings, dropped } = change;
+  return { path, before, text: mergeEnvFile(before, settings, { header, dropped }) };
 }
 
-/** Writes the settings. Throws `conflict` for an existing file that was not `confirmed` to change. */
+/** Writes the settings; returns what was done. Throws `conflict` for an existing file that may not be changed. */
 export async function writeEnvFile(
   io: Pick<Io, 'readFile'>,
   change: EnvChange,
-  confirmed: boolean,
-): Promise<'unchanged' | 'written'> {
+  mayChange: boolean,
+): Promise<string> {
   const { path, before, text } = envTexts(io, change);
-  if (before === text) return 'unchanged';
-  if (before !== null && !change.mayChange && !confirmed) {
+  if (before === text) return `unchanged: ${path}`;
+  if (before !== null && !mayChange) {
     throw new AppError('conflict', `${path} exists and would be changed. Nothing was done.`, {
       advice: 'Add --force to change it. Lines of other variables stay unchanged.',
     });
   }
   await writeOwnerOnly(path, text);
-  return 'written';
+  return `written: ${path}`;
 }
 
 /** Returns the io with these settings in place of all EARSHOT variables. */

@@ -217,13 +217,13 @@ const attemptsMax = 5;
 
 /**
  * Asks a question, with the current answer as default, and stores the answer. Without a terminal, the default is the
- * answer, or the answer is `missing`.
+ * answer. Returns false if there is none.
  */
 export async function askQuestion(
   question: Question,
   answers: Answers,
   context: AskContext,
-): Promise<'answered' | 'default' | 'missing'> {
+): Promise<boolean> {
   const { name, inFile: hidden = false, optional = false, fallback } = question;
   const present = answers[name] || answers[`${name}_FILE`];
   const initial = present ?? fallback?.(answers) ?? (optional ? '' : undefined);
@@ -232,7 +232,7 @@ export async function askQuestion(
   const prompt = `${questionText(question, context)}${shown ? ` [${shown}${none}]` : ''}: `;
   for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
     const text = (await context.io.ask(prompt, { hidden }))?.trim();
-    if (text === undefined && initial === undefined) return 'missing';
+    if (text === undefined && initial === undefined) return false;
     try {
       const value = text ? answerOf(question, text, context) : initial;
       if (value === undefined) throw new InvalidArgumentError('An answer is required.');
@@ -240,7 +240,7 @@ export async function askQuestion(
         answers[name] = value;
         delete answers[`${name}_FILE`];
       }
-      return text === undefined ? 'default' : 'answered';
+      return true;
     } catch (error) {
       if (!(error instanceof InvalidArgumentError || error instanceof AppError)) throw error;
       context.io.stderr.write(`  ${errorText(error)}\n`);

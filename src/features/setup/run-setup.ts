@@ -1,7 +1,5 @@
 /** Carries out `earshot setup`: answers, `.env`, credentials, checks, receiver, registration. */
 
-import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import { newCredentials } from '../../admin/open-account.ts';
 import { registeredSubscriptions } from '../../admin/operations.ts';
@@ -9,12 +7,11 @@ import { accountSections } from '../../admin/settings.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
 import { readFilter } from '../../core/cli/row-forms.ts';
-import { checkConfig, loadConfig, setupFileName } from '../../core/config/config.ts';
+import { checkConfig, loadConfig } from '../../core/config/config.ts';
 import {
   readCredentialsFile,
   writeCredentialsFile,
 } from '../../core/config/endpoint-credentials.ts';
-import { problemsOf } from '../../core/config/load.ts';
 import {
   loadSubscriptionsFile,
   subscriptionsFileName,
@@ -41,22 +38,25 @@ import { placeOf } from '../products/places/places.ts';
 import { entitiesOf } from '../subscriptions/filter-text.ts';
 import { register } from '../subscriptions/register-command.ts';
 import { describedTwice, type SubscriptionFlags } from '../subscriptions/register-filter.ts';
-import {
-  confirmAnswers,
-  envChangeOf,
-  openAnswers,
-  type SetupState,
-  storeAnswers,
-} from './answers.ts';
 import { type EnvChange, envTexts, ioWith, shownSettings, writeEnvFile } from './env-file.ts';
-import { isChosen, type SetupFlags, subscriptionOf } from './questions.ts';
+import {
+  type Answers,
+  type AskContext,
+  askQuestion,
+  flagOf,
+  isChosen,
+  isSetting,
+  type Question,
+  questions,
+  type SetupFlags,
+  subscriptionOf,
+  takeFlags,
+} from './questions.ts';
 
 /** Input of the set-up after all questions. */
 interface SetupPlan extends EnvChange {
   subscription: Pick<SubscriptionFlags, 'event' | 'subscription' | 'filter' | 'pull'>;
-  /** Called when `.env` is written, before the checks and the receiver start. */
-  onWritten: () => Promise<void>;
-  flags: Pick<SetupFlags, 'yes' | 'dryRun' | 'stay'>;
+  flags: Pick<SetupFlags, 'yes' | 'dryRun' | 'stay' | 'force'>;
   /** Version of earshot, for alerts and metrics. */
   version: string;
 }
@@ -71,7 +71,7 @@ const stopped =
 const stoppedReading =
   'The receiver has stopped; the catalogue keeps the notifications. Start the receiver within three days: `earshot start`, or as a service (docs/start.md).';
 
-/** Sets up a receiver in the working folder. An unfinished run is continued. */
+/** Sets up a receiver in the working folder. On a terminal, asks again after each failure before the start. */
 export async function runSetup(
   io: Io,
   flags: SetupFlags,
@@ -84,35 +84,119 @@ export async function runSetup(
     throw describedTwice(texts.subscription ?? defaultSubscriptionName);
   const context = { io, command };
   const known = file ?? registeredIn(io);
-  const state = openAnswers(context, flags, {
-    ...{ asksSubscription: file === null, pull: wayOf(known, io) },
-  });
-  if (file === null && known.length > 0 && !state.continues) {
+  if (file === null && known.length > 0) {
     const names = known.map(({ name }) => name).join(', ');
     report(io, `already registered: ${names}. To start the receiver: \`earshot start\`.`);
   }
+  const answers = Object.fromEntries(
+    Object.entries(io.env).filter(([name]) => isSetting(name)),
+  ) as Answers;
+  takeFlags(texts, answers, context);
+  const way = wayOf(known, io);
+  if (way !== undefined) answers.pull ??= way;
   const planOf = (): SetupPlan => {
-    const isPull = state.answers.pull === 'pull';
-    const chosen = file === null ? subscriptionOf(state.answers, context) : {};
-    return {
-      ...envChangeOf(io, state, flags),
-      ...{ subscription: { ...chosen, ...(isPull && { pull: true }) }, flags, version },
-      onWritten: async () => {
-        [state.isInEnv, state.mayChange] = [true, true];
-        await storeAnswers(state);
-      },
-    };
+    const chosen = file === null ? subscriptionOf(answers, context) : {};
+    const subscription = { ...chosen, ...(answers.pull === 'pull' && { pull: true as const }) };
+    return { ...envChangeOf(io, answers), subscription, flags, version };
   };
-  try {
-    let plan: SetupPlan | null = null;
-    await confirmAnswers(context, state, flags, async () => {
-      plan = planOf();
+  const asks = !flags.yes && !flags.dryRun;
+  const ask = async (question: string): Promise<string> => {
+    const answer = await io.ask(question);
+    if (answer === null) throw incomplete([], flags);
+    return answer.trim();
+  };
+  let ready: { own: Io; plan: SetupPlan };
+  for (let all = false; ; all = true) {
+    await completeAnswers(context, answers, flags, { asksSubscription: file === null, all });
+    try {
+      const plan = planOf();
       await showPlan(io, plan);
-    });
-    await install(io, plan ?? planOf());
-  } catch (error) {
-    throw await unfinished(error, state, flags);
+      if (flags.dryRun) return;
+      if (asks && !/^(y(es)?)?$/i.test(await ask(confirmation))) continue;
+      ready = { own: await prepare(io, plan), plan };
+      break;
+    } catch (error) {
+      if (!asks || !isAppError(error) || error.code === 'cancelled') throw error;
+      await ask(`${[errorText(error), ...error.details].join('\n')} Enter to change answers: `);
+    }
   }
+  await receiveAndRegister(ready.own, ready.plan);
+}
+
+const confirmation = 'Enter to continue, or n to change answers: ';
+
+const applies = ({ part, when }: Question, answers: Answers, asksSubscription: boolean) =>
+  when?.(answers) !== false &&
+  (part !== 'endpoint' || answers.pull !== 'pull') &&
+  (part !== 'subscription' || asksSubscription);
+
+function isAnswered({ name, optional }: Question, answers: Answers): boolean {
+  const value = answers[`${name}_FILE`] ?? answers[name];
+  return value !== undefined && (value !== '' || optional === true);
+}
+
+/**
+ * Asks what is missing, or `all` questions. Takes defaults with --yes, and for a subscription that flags describe. Throws
+ * `usage` with the missing flags if there is no terminal.
+ */
+async function completeAnswers(
+  context: AskContext,
+  answers: Answers,
+  flags: SetupFlags,
+  { asksSubscription, all }: { asksSubscription: boolean; all: boolean },
+): Promise<void> {
+  const missing: Question[] = [];
+  const isGiven = isChosen(flags.texts);
+  for (const question of questions) {
+    const { name, part, flagOnly, optional, fallback } = question;
+    if (!applies(question, answers, asksSubscription)) continue;
+    if ((!all && isAnswered(question, answers)) || (flagOnly && !answers[name])) continue;
+    const initial = fallback?.(answers) ?? (optional ? '' : undefined);
+    const takesDefault =
+      part === 'subscription' ? isGiven || (flags.yes && name !== 'collection') : flags.yes;
+    if (takesDefault && !all && initial !== undefined) answers[name] = initial;
+    else if (!(await askQuestion(question, answers, context))) missing.push(question);
+  }
+  if (asksSubscription && !isChosen(answers)) {
+    const answer = await context.io.ask(everyProduct);
+    if (/^y(es)?$/i.test(answer?.trim() ?? '')) answers.filter = '';
+    else delete answers.collection;
+    if (answer !== null)
+      return completeAnswers(context, answers, flags, { asksSubscription, all: false });
+    missing.push({ name: 'collection' });
+  }
+  if (missing.length === 0) return;
+  const usages = missing.map((question) => {
+    const more = question.name === 'collection' ? ' (or another filter flag, or --filter)' : '';
+    const { flags: usage, description } = flagOf(question, context);
+    return `${usage}  ${description}${more}`;
+  });
+  throw incomplete(usages, flags);
+}
+
+const everyProduct =
+  'This selects every product of the catalogue, tens of thousands a day. Continue? [y/N]: ';
+
+/** Returns the error of a run that cannot ask. */
+function incomplete(missing: readonly string[], { yes, dryRun }: SetupFlags): AppError {
+  const details = [...missing];
+  if (!yes && !dryRun) details.push('--yes  write .env and register without confirmation');
+  return new AppError(
+    'usage',
+    'Some answers are missing, and there is no terminal for questions. Nothing was changed.',
+    { advice: 'Add these flags, or set the variables.', details },
+  );
+}
+
+/** Returns the content of `.env` that the answers describe. */
+function envChangeOf({ env, workingDir: folder }: Io, answers: Answers): EnvChange {
+  if (answers.EARSHOT_TLS !== 'files') {
+    delete answers.EARSHOT_TLS_CERT;
+    delete answers.EARSHOT_TLS_KEY;
+  }
+  const settings = Object.fromEntries(Object.entries(answers).filter(([name]) => isSetting(name)));
+  const dropped = Object.keys(env).filter((name) => isSetting(name) && !(name in settings));
+  return { folder, settings, dropped };
 }
 
 function registeredIn(io: Io): readonly DesiredSubscription[] {
@@ -128,52 +212,23 @@ function wayOf(known: readonly DesiredSubscription[], io: Io): string | undefine
   return isPull ? 'pull' : 'push';
 }
 
-/** Variables of the answers that a failed check of the doctor puts in question. */
-const variablesOf: Readonly<Record<string, readonly string[]>> = {
-  login: ['EARSHOT_ACCOUNT_USERNAME', 'EARSHOT_ACCOUNT_PASSWORD', 'EARSHOT_ACCOUNT_TOTP'],
-  'public URL': ['EARSHOT_PUBLIC_URL'],
-  'public address': ['EARSHOT_PUBLIC_URL'],
-  certificate: ['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'],
-};
-
-/** Adds how to continue to an error. The answers that caused it are asked again. */
-async function unfinished(error: unknown, state: SetupState, flags: SetupFlags): Promise<unknown> {
-  if (!(error instanceof AppError) || flags.dryRun || !existsSync(state.path)) return error;
-  const { variable, failed = [] } = error.facts as { variable?: string; failed?: string[] };
-  const names = [...failed.flatMap((check) => variablesOf[check] ?? []), variable];
-  const problems = isAppError(error, 'configuration') ? problemsOf(error) : [];
-  const all = [...state.failed, ...names, ...problems.map((one) => one.variable)];
-  state.failed = [...new Set(all.filter((name) => typeof name === 'string'))];
-  await storeAnswers(state);
-  const command = `earshot setup${flags.yes ? ' --yes' : ''}${flags.stay ? '' : ' --no-stay'}`;
-  const { message, advice = '' } = error;
-  return error.with({
-    message: error.code === 'cancelled' ? 'Stopped before the registration.' : message,
-    advice: `${advice} Your answers are stored. To continue: \`${command}\`.`.trim(),
-  });
-}
-
-/** Checks the plan, prints it unless the user has confirmed it, and carries it out. With --dry-run, only prints it. */
-async function install(io: Io, plan: SetupPlan): Promise<void> {
+/** Writes `.env` and credentials, and runs the checks. Returns the io with the settings. */
+async function prepare(io: Io, plan: SetupPlan): Promise<Io> {
   const { folder, settings, subscription, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   // The section `acme` exists only with the feature `certificate`.
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as string[] as 'listen'[]) : [];
   const { dataDir } = loadConfig(own, ['data', ...accountSections, ...acme]);
-  const running = flags.dryRun || subscription.pull ? null : await findRunning(dataDir);
+  const running = subscription.pull ? null : await findRunning(dataDir);
   if (running !== null && !isSameListener(running, loadConfig(own, ['health']).health.listen)) {
     throw alreadyServed(dataDir, running);
   }
-  const isShown = flags.yes || flags.dryRun;
-  if (isShown) await showPlan(io, plan);
-  if (flags.dryRun) return;
-  report(io, `${await writeEnvFile(io, plan, !isShown)}: ${join(folder, '.env')}`);
+  report(io, await writeEnvFile(io, plan, flags.force === true || !flags.yes));
   const hasEndpoint = !subscription.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
   if (hasEndpoint) await createCredentials(own, dataDir);
-  await plan.onWritten();
   report(io, 'running the checks that do not need a receiver:');
-  await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
-  await receiveAndRegister(own, plan, dataDir);
+  await runDoctor(own, { beforeStart: true, hasEndpoint });
+  return own;
 }
 
 /** Prints the content of `.env` and the steps. Throws `usage` if the catalogue would reject the filter. */
@@ -227,26 +282,18 @@ async function createCredentials(io: Io, dataDir: string): Promise<void> {
   report(io, `endpoint credentials created in ${dataDir}`);
 }
 
-function refuseToStart(cause: unknown): never {
-  if (!(cause instanceof AppError) || cause.facts.failed === undefined) throw cause;
-  throw new AppError(cause.code, `${errorText(cause)} Nothing was registered.`, {
-    advice: 'Fix the failed checks.',
-    facts: cause.facts,
-    cause,
-  });
-}
-
 /**
  * Registers a push subscription only when the receiver answers: notifications would be lost. Registers a pull subscription
  * first: the catalogue keeps its notifications in a queue.
  */
-async function receiveAndRegister(io: Io, plan: SetupPlan, dataDir: string): Promise<void> {
+async function receiveAndRegister(io: Io, plan: SetupPlan): Promise<void> {
   const { flags, version } = plan;
+  const { dataDir } = loadConfig(io, ['data']);
   const pull = plan.subscription.pull === true;
   const isRunning = pull
     ? (await findRunning(dataDir)) !== null
     : (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
-  if (pull || isRunning) await registerNow(io, plan, dataDir);
+  if (pull || isRunning) await registerNow(io, plan);
   if (isRunning)
     return report(io, 'registered; the receiver is running. If settings have changed, restart it.');
   if (pull && !flags.stay) return report(io, 'registered. To read the queue: `earshot start`.');
@@ -256,7 +303,7 @@ async function receiveAndRegister(io: Io, plan: SetupPlan, dataDir: string): Pro
   await start({ ...io, signal }, version, async (receiver) => {
     if (!pull) await untilReady(io);
     const afterPosition = await receiver.store.lastPosition();
-    if (!pull) await registerNow(io, plan, dataDir);
+    if (!pull) await registerNow(io, plan);
     if (!flags.stay) return done.abort('registered');
     report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
     watching = announceFirst(receiver, { ...io, signal }, afterPosition);
@@ -265,19 +312,13 @@ async function receiveAndRegister(io: Io, plan: SetupPlan, dataDir: string): Pro
   report(io, pull ? stoppedReading : stopped);
 }
 
-/** Registers; the set-up is then complete. */
-async function registerNow(
-  io: Io,
-  { subscription, flags }: SetupPlan,
-  dataDir: string,
-): Promise<void> {
+async function registerNow(io: Io, { subscription, flags }: SetupPlan): Promise<void> {
   const { pull, ...described } = subscription;
   const isInFile = (await loadSubscriptionsFile(io)) !== null;
   await register(io, {
     ...{ ...described, ...(pull && !isInFile && { pull }) },
-    ...{ yes: true, asksAgain: !flags.yes, isShown: subscription.filter !== undefined },
+    ...{ yes: true, asksAgain: !flags.yes },
   });
-  rmSync(join(dataDir, setupFileName), { force: true });
 }
 
 /** Resolves when the receiver accepts notifications. Ordering the first certificate may take minutes. */

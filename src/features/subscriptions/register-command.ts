@@ -34,13 +34,8 @@ import {
 } from './register-filter.ts';
 
 interface RegisterFlags extends SubscriptionFlags {
-  /**
-   * Asks despite `yes` before a registered subscription is replaced, a queue is read that another program may read, and if
-   * the filter matched no product of the last week.
-   */
+  /** Asks despite `yes`, unless all changes are new subscriptions: another program may read an existing queue. */
   asksAgain?: boolean;
-  /** True if the user knows the plan for a new subscription: it is not printed again. */
-  isShown?: boolean;
   status?: RequestedStatus;
   prune?: true;
   dryRun?: true;
@@ -178,10 +173,7 @@ async function planAndApply(
   const plan = await readPlan(options, account);
   const isChange = plan.differences.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
-  const { isShown = false } = flags;
-  const matched =
-    isChange && shown !== null ? await showFilter(shown, config.catalogueUrl, io, isShown) : null;
-  const isNew = plan.differences.every(({ current, old }) => current === null && old.length === 0);
+  if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
   const { limitErrors } = plan;
   const fault =
     flags.check && isChange
@@ -193,8 +185,8 @@ async function planAndApply(
         ? limitsExceeded(plan, options)
         : null;
   const applies = !readOnly && fault === null;
-  if (!json && !(isShown && isNew)) await showPlan(plan, { json, applied: false }, account, io);
-  if (applies) await apply(plan, options, { ...flags, isEmpty: matched === 0 }, account, io);
+  if (!json) await showPlan(plan, { json, applied: false }, account, io);
+  if (applies) await apply(plan, options, flags, account, io);
   if (json) await showPlan(plan, { json, applied: applies && isChange }, account, io);
   if (fault !== null) throw fault;
 }
@@ -203,17 +195,13 @@ async function planAndApply(
 async function apply(
   { differences }: Plan,
   options: ApplyOptions,
-  { yes, skipProbe, asksAgain = false, isEmpty }: RegisterFlags & { isEmpty: boolean },
+  { yes, skipProbe, asksAgain = false }: RegisterFlags,
   account: OpenedAccount,
   io: Io,
 ): Promise<void> {
-  const isDoubtful =
-    isEmpty ||
-    differences.some(
-      ({ adopted, desired, old }) => old.length > 0 || (adopted && desired?.type === 'pull'),
-    );
+  const isNew = differences.every(({ current, old }) => current === null && old.length === 0);
   const isChange = differences.length > 0;
-  if (isChange) await confirm(io, 'Apply these changes?', asksAgain && isDoubtful ? {} : { yes });
+  if (isChange) await confirm(io, 'Apply these changes?', asksAgain && !isNew ? {} : { yes });
   const paint = painter(io, io.stderr);
   if (isChange && skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
   const isPush = differences.some(({ desired }) => desired?.type === 'push');

@@ -52,32 +52,27 @@ export function filterOfFlags(
 }
 
 /**
- * Prints the filter, unless it is already shown, and, for each event, the number of matching products of the last week
- * in the catalogue. Prints a note if counting fails. Resolves with the sum; null if it is not known.
+ * Prints the filter and, for each event, the number of matching products of the last week in the catalogue. Prints a note
+ * if counting fails.
  */
 export async function showFilter(
   { events, filter }: Pick<DesiredSubscription, 'events' | 'filter'>,
   catalogueUrl: string,
   io: Pick<Io, 'env' | 'stderr' | 'nowUs' | 'fetch' | 'random' | 'signal'>,
-  isShown = false,
-): Promise<number | null> {
+): Promise<void> {
   const shown = filterText(isBlankFilter(filter) ? '' : printable(filter));
-  if (!isShown) io.stderr.write(`Filter: ${painter(io, io.stderr)('cyan', shown)}\n`);
-  let sum = 0;
+  io.stderr.write(`Filter: ${painter(io, io.stderr)('cyan', shown)}\n`);
   try {
     for (const event of events) {
       const count = await countLastWeek(event, filter, catalogueUrl, io);
       const verb = event === 'created' ? 'published' : event;
-      sum += count;
       io.stderr.write(
         `The filter matches ${counted(count, 'product')} ${verb} in the last 7 days.\n`,
       );
     }
-    return sum;
   } catch (error) {
     if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
     io.stderr.write(`Failed to count matching products: ${printable(errorText(error))}\n`);
-    return null;
   }
 }
 

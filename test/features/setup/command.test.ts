@@ -186,7 +186,7 @@ describe('setup on a terminal', () => {
   });
 
   it('asks only for what is not known, shows the plan, and asks all again after n', async () => {
-    const { run, workingDir } = context({
+    const { run } = context({
       EARSHOT_PUBLIC_URL: 'https://old.example.org',
       ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: secret },
       ...{ EARSHOT_TLS: 'off', EARSHOT_ACCOUNT_TOTP: '' },
@@ -203,10 +203,6 @@ describe('setup on a terminal', () => {
     ]);
     expect(err).toContain('  EARSHOT_PUBLIC_URL=https://old.example.org\n');
     expect(err).toContain('  EARSHOT_ACCOUNT_PASSWORD=********\n');
-    const { answers: stored } = JSON.parse(
-      readFileSync(join(workingDir, 'data/setup.json'), 'utf8'),
-    );
-    expect(stored).toMatchObject({ EARSHOT_PUBLIC_URL: 'https://new.example.org' });
   });
 });
 
@@ -258,14 +254,9 @@ describe.each(['status', 'doctor'])('%s in a folder', (command) => {
     );
   });
 
-  it('with stored answers first names setup, and with settings neither', async () => {
+  it('with settings does not name setup', async () => {
     const folder = temporaryDirectory();
-    const env = { EARSHOT_DATA_DIR: folder };
-    writeFileSync(join(folder, 'setup.json'), '{}');
-    const unfinished = /^Setup is not finished\. To continue: `\.\/earshot setup`\.\n/;
-    expect((await run(folder, env)).err).toMatch(unfinished);
-    const other = temporaryDirectory();
-    writeFileSync(join(other, '.env'), '');
-    expect((await run(other)).err).not.toMatch(/not set up|not finished/);
+    writeFileSync(join(folder, '.env'), '');
+    expect((await run(folder)).err).not.toMatch(/not set up/);
   });
 });

@@ -93,7 +93,7 @@ describe('setup --pull', () => {
       const { id } = sandbox.addSubscription({ type: 'pull', filter, status });
       const asking = [...complete.filter((word) => word !== '--yes'), '--no-stay'];
       const { err, out } = await expectEnd(run(asking, ['', '', 'n']), 1);
-      expect(err).toMatch(/Apply these changes\? .*\n.*before the registration/);
+      expect(err).toMatch(/Apply these changes\? .*\n.*Nothing was changed/);
       expect(out).toContain('no other program may read this subscription');
       await expectEnd(run([...asking, '--yes']), 0);
       expect(sandbox.subscriptions()).toMatchObject([{ id, status: 'running' }]);

@@ -19,8 +19,7 @@ export type Step =
   | 'authorization'
   | 'challenge'
   | 'finalize'
-  | 'certificate'
-  | 'renewalInfo';
+  | 'certificate';
 
 export interface Answer {
   status: number;
@@ -45,8 +44,6 @@ export interface StubOptions {
   lifetimeMs?: number;
   /** Issues for this name instead of the ordered one. */
   issueFor?: string;
-  /** Offers renewal information: the response for a certificate. */
-  renewalInfo?: (certificateId: string) => { start: unknown; end: unknown };
   /** Requires proof of the name first; any response to the challenge is accepted. */
   unproved?: boolean;
   /** The token of that challenge. */
@@ -137,7 +134,7 @@ async function createAnswers(options: StubOptions) {
       ...(status === 'valid' ? { certificate: `${origin}/certificate/${index}` } : {}),
     });
     const answers: Record<Step, () => Answer | Promise<Answer>> = {
-      directory: () => answer(directoryOf(origin, options)),
+      directory: () => answer(directoryOf(origin)),
       nonce: () => answer('', 200),
       newAccount: () => answer({ status: 'valid' }, 201, { location: `${origin}/account/0` }),
       account: () => answer({ status: 'valid' }),
@@ -159,18 +156,16 @@ async function createAnswers(options: StubOptions) {
         return answer(orderBody(number, order));
       },
       certificate: () => answer(order.chain),
-      renewalInfo: () => answer({ suggestedWindow: options.renewalInfo?.(path.slice(13)) }),
     };
     return answers[step]();
   };
 }
 
-function directoryOf(origin: string, { renewalInfo }: StubOptions) {
+function directoryOf(origin: string) {
   return {
     newNonce: `${origin}/nonce`,
     newAccount: `${origin}/newAccount`,
     newOrder: `${origin}/newOrder`,
-    ...(renewalInfo === undefined ? {} : { renewalInfo: `${origin}/renewalInfo` }),
   };
 }
 

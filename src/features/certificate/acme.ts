@@ -1,6 +1,5 @@
-/** Orders and renews the certificate at an authority with acme-client (ACME, RFC 8555 and RFC 9773). */
+/** Orders and renews the certificate at an authority with acme-client (ACME, RFC 8555). */
 import { Agent } from 'node:https';
-import { AuthorityKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
 import { Client, crypto } from 'acme-client';
 import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
@@ -12,6 +11,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import { faultOf, nextStepOf } from '../../core/terms/faults.ts';
 import {
+  certificateFault,
   checkedPair,
   createKey,
   type Issue,
@@ -21,8 +21,7 @@ import {
   type SavedPair,
   writePair,
   writeState,
-} from './acme-state.ts';
-import { certificateFault } from './certificate.ts';
+} from './certificate.ts';
 import { type ChallengePlace, createResponder } from './challenge.ts';
 
 export interface AcmeSettings extends Issue {
@@ -42,18 +41,12 @@ export interface AcmeContext extends ChallengePlace {
   signal: AbortSignal;
 }
 
-/** A link in printable ASCII, without punctuation at its end. No real link is longer. */
-const linkShape = /https:\/\/[!#-&(-;=?-~]{1,8000}[\w/=&%~-]/;
-
-/** Delay between attempts while the account is paused. */
-const pausedMs = 6 * 3_600_000;
-
-type FailureFacts = { link: string | null; retryAfterMs: number | null };
+/** Maximum length of a text of the authority. For a paused account, it has the link where a person can resume it. */
+const detailCharactersMax = 4_000;
 
 /**
- * Returns the failure of an order, with FailureFacts. `type` is without `urn:ietf:params:acme:error:`, `detail` a text
- * of the authority or ours. `link` is where a person can resume a paused account; null for all other failures, such as
- * limits that end without a person.
+ * Returns the failure of an order. `type` is without `urn:ietf:params:acme:error:`, `detail` a text of the authority or
+ * ours.
  */
 export function failureOf(
   { directoryUrl, host }: Issue,
@@ -61,17 +54,12 @@ export function failureOf(
   detail: string,
   retryAfterMs: number | null = null,
 ): AppError {
-  const clean = (text: string) => foreignText(text, { secrets: [], charactersMax: 400 });
-  const isPaused = type === 'rateLimited' && !/retry after|\/docs\//i.test(detail);
-  const link = isPaused ? (linkShape.exec(detail)?.[0] ?? null) : null;
-  const said = link === null ? clean(detail) : 'the account is paused';
-  const message = `${new URL(directoryUrl).host} issued no certificate for ${host} (${clean(type)}: ${said}).`;
+  const clean = (text: string) =>
+    foreignText(text, { secrets: [], charactersMax: detailCharactersMax });
+  const message = `${new URL(directoryUrl).host} issued no certificate for ${host} (${clean(type)}: ${clean(detail)}).`;
   const fault = faultOf(`acme ${type}`);
-  return new AppError('unavailable', message, {
-    advice:
-      link === null ? nextStepOf(fault) : `Only a person can resume the account: open ${link}`,
-    facts: { fault: fault.code, link, retryAfterMs: link === null ? retryAfterMs : pausedMs },
-  });
+  const facts = { fault: fault.code, retryAfterMs };
+  return new AppError('unavailable', message, { advice: nextStepOf(fault), facts });
 }
 
 const requestTimeoutMs = 30_000;
@@ -193,11 +181,10 @@ export async function renew(context: AcmeContext, when: RenewWhen): Promise<OwnC
   const { dataDir, settings, nowUs, signal } = context;
   const read = () => renewalStatus(dataDir, settings);
   const before = read();
-  if (!isDue(before, when, nowUs()) && !needsAdvice(before, nowUs())) return null;
+  if (!isDue(before, when, nowUs())) return null;
   const waitMs = when === 'due' ? 0 : requestedWaitMs;
   const release = await context.acquireLock('certificate', { waitMs, signal });
   try {
-    if (needsAdvice(read(), nowUs())) await saveAdvice(context, read());
     const now = read();
     // Another process may have renewed it during the wait.
     const isNew = now.saved?.cert !== before.saved?.cert;
@@ -219,43 +206,6 @@ function isDue({ certificate, renewsAtUs, state }: Status, when: RenewWhen, nowU
   return nowUs >= (nextAttemptAtUs ?? 0) || nowUs < (lastAttemptAtUs ?? 0);
 }
 
-/** Once a day; also if the last time is a day ahead, because the clock was set back. */
-function needsAdvice({ certificate, state: { window } }: Status, nowUs: number): boolean {
-  return certificate !== null && !(Math.abs(nowUs - (window?.checkedAtUs ?? 0)) < dayUs);
-}
-
-/** Time of RFC 3339 in microseconds. */
-const timeUs = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text) * 1000);
-const renewalInfoSchema = z.looseObject({
-  suggestedWindow: z.looseObject({ start: timeUs, end: timeUs }),
-});
-
-/** Saves a random time in the renewal window of the authority (RFC 9773); the last one when it cannot be read. */
-async function saveAdvice(context: AcmeContext, { state, certificate }: Status): Promise<void> {
-  const readAdvice = async () => {
-    const directory = await send(context, context.settings.directoryUrl);
-    const { renewalInfo } = z.looseObject({ renewalInfo: z.string() }).parse(directory.data);
-    const { data } = await send(
-      context,
-      `${renewalInfo}/${certificateIdOf(certificate?.cert ?? '')}`,
-    );
-    const { start, end } = renewalInfoSchema.parse(data).suggestedWindow;
-    return Math.round(start + context.random() * Math.max(0, end - start));
-  };
-  const renewAtUs = await readAdvice().catch(() => state.window?.renewAtUs ?? null);
-  const window = { renewAtUs, checkedAtUs: context.nowUs() };
-  await writeState(context.dataDir, { ...state, window });
-}
-
-/** Returns the id of RFC 9773, 4.1: the key identifier of the issuer and the serial number, with the sign byte of DER. */
-export function certificateIdOf(chainPem: string): string {
-  const certificate = new X509Certificate(chainPem);
-  const issuer = certificate.getExtension(AuthorityKeyIdentifierExtension);
-  const serial = certificate.serialNumber.replace(/^(?=[89a-f])/i, '00');
-  const parts = [issuer?.keyId ?? '', serial];
-  return parts.map((hex) => Buffer.from(hex, 'hex').toString('base64url')).join('.');
-}
-
 async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCertificate> {
   const { dataDir, settings, nowUs, random, signal } = context;
   const begun = { ...state, lastAttemptAtUs: nowUs() };
@@ -273,7 +223,7 @@ async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCert
     // in a week.
     const freshUs = Math.min(2 * dayUs, (certificate.notAfterUs - certificate.notBeforeUs) / 4);
     const [lastSuccessAtUs, nextAttemptAtUs] = [nowUs(), Math.round(nowUs() + freshUs)];
-    const success = { failures: 0, lastFailure: null, window: null };
+    const success = { failures: 0, lastFailure: null };
     await writeState(dataDir, { ...begun, ...success, lastSuccessAtUs, nextAttemptAtUs });
     return certificate;
   } catch (error) {
@@ -282,9 +232,9 @@ async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCert
       throw new AppError('cancelled', 'Interrupted. The next start orders again.');
     if (!(error instanceof AppError)) throw error;
     const failures = state.failures + 1;
-    const { link = null, retryAfterMs: waitMs = null } = error.facts as Partial<FailureFacts>;
-    const nextAttemptAtUs = nowUs() + retryDelayUs(failures, (waitMs ?? 0) * 1_000, random);
-    const failed = { failures, nextAttemptAtUs, lastFailure: { text: error.text, link } };
+    const waitMs = Number(error.facts.retryAfterMs ?? 0);
+    const nextAttemptAtUs = nowUs() + retryDelayUs(failures, waitMs * 1_000, random);
+    const failed = { failures, nextAttemptAtUs, lastFailure: { text: error.text } };
     // The failure itself is more important than one to save it.
     await writeState(dataDir, { ...begun, ...failed }).catch(() => {});
     throw error;

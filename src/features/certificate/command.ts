@@ -16,11 +16,10 @@ const showCommand = defineCommand('show', {
   description: 'Show the certificate, the next renewal and the last failure.',
   flags: (command) => command.addOption(jsonOption()),
   help: `Fields of --json: level, text, evidence, nextStep, source, names, issuer, validFrom, validTo,
-daysLeft, authority, renewsAt, failures, lastAttemptAt, nextAttemptAt, lastFailure, resumeLink.
-Unknown values are null.
+daysLeft, authority, renewsAt, failures, lastAttemptAt, nextAttemptAt, lastFailure. Unknown values
+are null.
   source      acme or files
   failures    number of failed attempts since the last success
-  resumeLink  page of the authority where a person can resume a paused account
 
 Exit codes: 0 done, 1 no certificate yet or failed, 2 wrong usage or configuration.
 
@@ -89,7 +88,6 @@ async function showCertificate(io: Io, { json }: { json?: true }): Promise<void>
   const evaluation = evaluateCertificate(status, situationAt(nowUs));
   const { directoryUrl: authority = null, failures = null, nextAttemptAtUs = null } = state ?? {};
   const { names = null, issuer = null, notBeforeUs = null } = certificate ?? {};
-  const resumeLink = state?.lastFailure?.link ?? null;
   if (json) {
     await printJson(io.stdout, {
       ...evaluation,
@@ -100,7 +98,7 @@ async function showCertificate(io: Io, { json }: { json?: true }): Promise<void>
       ...{ authority, renewsAt: isoTime(renewsAtUs), failures },
       lastAttemptAt: isoTime(lastAttemptAtUs),
       nextAttemptAt: isoTime(nextAttemptAtUs),
-      ...{ lastFailure, resumeLink },
+      lastFailure,
     });
   } else {
     const shown = report.facts(
@@ -115,7 +113,6 @@ async function showCertificate(io: Io, { json }: { json?: true }): Promise<void>
       ['last attempt (UTC)', report.time(lastAttemptAtUs)],
       ['next attempt (UTC)', report.time(nextAttemptAtUs)],
       ['last failure', lastFailure],
-      ['page to resume the account', resumeLink],
     );
     const section = { kind: 'section', title: 'certificate', evaluation, blocks: [shown] } as const;
     await printReport(io, { title: 'Certificate', blocks: [section] });

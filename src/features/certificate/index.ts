@@ -4,8 +4,8 @@ import { defineFeature } from '../../core/feature.ts';
 export const certificate = defineFeature({
   name: 'certificate',
   status: () => import('./status.ts'),
-  listener: () => import('./listener.ts'),
-  doctor: () => import('./doctor.ts'),
+  listener: () => import('./status.ts'),
+  doctor: () => import('./status.ts'),
   commands: [
     {
       name: 'certificate',

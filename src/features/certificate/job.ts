@@ -9,8 +9,12 @@ import type { Logger } from '../../core/terms/ports.ts';
 import type { ServedCertificate, ServiceContext } from '../../receiver/slots.ts';
 import type { FileSync, Store } from '../../store/store.ts';
 import type { AcmeContext } from './acme.ts';
-import { readCertificate } from './acme-state.ts';
-import { certificateFault, type LoadedCertificate, loadCertificateFiles } from './certificate.ts';
+import {
+  certificateFault,
+  type LoadedCertificate,
+  loadCertificateFiles,
+  readCertificate,
+} from './certificate.ts';
 import { alpnAnswers, startChallengeListener } from './challenge.ts';
 import type { AcmeConfig } from './settings.ts';
 

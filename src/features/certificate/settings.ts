@@ -91,20 +91,15 @@ export type TlsConfig = ReturnType<typeof readTls>;
 /** Settings for orders at a certificate authority (RFC 8555). */
 export type AcmeConfig = ReturnType<typeof readAcme>;
 
-/** `needed`: a missing agreement to the terms of the authority is a problem. */
-type Agreement = 'needed' | 'asked';
-
-function readTls(reader: TlsReader, agreement: Agreement = 'needed') {
+function readTls(reader: TlsReader) {
   const { value, failed, report, stop } = reader;
   const [tls, cert, key] = [
     value('EARSHOT_TLS'),
     value('EARSHOT_TLS_CERT'),
     value('EARSHOT_TLS_KEY'),
   ];
-  // Reports invalid values even if they are not used.
-  failed(...acmeNames);
   if (failed('EARSHOT_TLS')) return stop();
-  if (tls === 'acme') return readAcme(reader, agreement);
+  if (tls === 'acme') return readAcme(reader);
   if (tls === 'off') {
     if (cert === undefined && key === undefined) return { kind: 'off' as const };
     report(
@@ -132,8 +127,7 @@ function readTls(reader: TlsReader, agreement: Agreement = 'needed') {
  */
 function readOwnAcme(reader: TlsReader) {
   const tls = reader.value('EARSHOT_TLS');
-  reader.failed(...acmeNames);
-  if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, 'needed');
+  if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader);
   throw new AppError(
     'configuration',
     `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Renew the certificate with the tool that issued it. For automatic renewal, set EARSHOT_TLS=acme.`,
@@ -142,27 +136,15 @@ function readOwnAcme(reader: TlsReader) {
 
 /** Reads the settings for commands that show the certificate. Throws `configuration` behind a proxy, which has it. */
 function readServedTls(reader: TlsReader) {
-  const tls = readTls(reader, 'asked');
+  const tls = readTls(reader);
   if (tls.kind !== 'off') return tls;
-  if (reader.failed(...acmeNames)) return reader.stop();
   throw new AppError(
     'configuration',
     'EARSHOT_TLS is off: the reverse proxy has the certificate. To check this certificate: `earshot doctor`.',
   );
 }
 
-const acmeNames = [
-  'EARSHOT_ACME_DIRECTORY',
-  'EARSHOT_ACME_EMAIL',
-  'EARSHOT_ACME_AGREE',
-  'EARSHOT_ACME_CHALLENGE',
-  'EARSHOT_ACME_HTTP_LISTEN',
-  'EARSHOT_ACME_CA',
-  'EARSHOT_ACME_EAB_KEY_ID',
-  'EARSHOT_ACME_EAB_HMAC_KEY',
-] as const;
-
-function readAcme(reader: TlsReader, agreement: Agreement) {
+function readAcme(reader: TlsReader) {
   const { value, failed, report } = reader;
   const host = hostToCertify(reader);
   if (value('EARSHOT_TLS_CERT') !== undefined || value('EARSHOT_TLS_KEY') !== undefined) {
@@ -171,8 +153,7 @@ function readAcme(reader: TlsReader, agreement: Agreement) {
       'EARSHOT_TLS=acme cannot be combined with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY: remove these two, or set EARSHOT_TLS=files.',
     );
   }
-  const isAgreed = value('EARSHOT_ACME_AGREE') === 'yes' || agreement === 'asked';
-  if (!isAgreed && !failed('EARSHOT_ACME_AGREE')) {
+  if (value('EARSHOT_ACME_AGREE') !== 'yes' && !failed('EARSHOT_ACME_AGREE')) {
     report(
       'EARSHOT_ACME_AGREE',
       'EARSHOT_TLS=acme needs your agreement to the terms of service of the authority: https://letsencrypt.org/repository for the default. To agree, set EARSHOT_ACME_AGREE=yes.',
@@ -210,20 +191,11 @@ const hostName =
 /** Returns the host name for the certificate; any text when a problem is reported. */
 function hostToCertify({ value, failed, report }: TlsReader): string {
   const publicUrl = value('EARSHOT_PUBLIC_URL');
-  const refuse = (message: string) => report('EARSHOT_PUBLIC_URL', message);
   const host = publicUrl === undefined ? '' : new URL(publicUrl).hostname.replace(/\.$/, '');
-  if (publicUrl === undefined) {
-    if (!failed('EARSHOT_PUBLIC_URL'))
-      refuse(
-        'EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the certificate is issued for its host name.',
-      );
-  } else if (isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0) {
-    refuse(
-      `EARSHOT_PUBLIC_URL contains the IP address ${host}; EARSHOT_TLS=acme needs a host name that resolves to this address.`,
-    );
-  } else if (!hostName.test(host)) {
-    refuse(
-      `EARSHOT_PUBLIC_URL contains ${host}, which is not a valid host name for a certificate: use letters, digits, dashes and dots.`,
+  if (!failed('EARSHOT_PUBLIC_URL') && (isIP(host) !== 0 || !hostName.test(host))) {
+    report(
+      'EARSHOT_PUBLIC_URL',
+      'EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL with a host name of letters, digits, dashes and dots, and no IP address.',
     );
   }
   return host;

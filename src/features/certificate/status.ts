@@ -1,7 +1,9 @@
-/** The certificate in the status, and its alert. */
+/** The certificate in the status, on the page and in the doctor, and its alert. */
 
 import { z } from 'zod';
+import { type DoctorSettings, type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
 import { flag, moment, seconds, toSeconds } from '../../core/status/gauge.ts';
+import type { Status } from '../../core/status/status.ts';
 import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import {
@@ -9,13 +11,21 @@ import {
   type Evaluation,
   evaluate,
   evaluation,
+  type Finding,
+  failedFinding,
+  finding,
   ok,
   problem,
   type Situation,
 } from '../../core/terms/evaluation.ts';
+import * as report from '../../core/terms/report.ts';
 import { lengthText, momentText, quoted } from '../../core/terms/text.ts';
-import { renewalStatus } from './acme-state.ts';
-import { loadCertificateFiles } from './certificate.ts';
+import {
+  checkCertificateFiles,
+  checkRenewal,
+  loadCertificateFiles,
+  renewalStatus,
+} from './certificate.ts';
 import type { TlsConfig } from './settings.ts';
 
 const timeUs = z.number().nullable();
@@ -164,3 +174,40 @@ const part = defineStatusPart({
 });
 
 export const parts = [part];
+
+/** The certificate on the page of subscriptions. */
+export function endpointBlocks({ certificate, behindProxy, parts }: Status): report.Block[] {
+  const part = parts.find((one) => one.part === 'certificate');
+  return [
+    report.evaluations(part === undefined ? [] : [['certificate', part]], { all: true }),
+    report.facts(
+      ['certificate expires (UTC)', report.time(certificate?.notAfterUs)],
+      ['last renewal (UTC)', report.time(certificate?.lastSuccessAtUs)],
+      ['last attempt (UTC)', report.time(certificate?.lastAttemptAtUs)],
+      ['last failure', certificate?.lastFailure ?? null],
+    ),
+    report.commands(!behindProxy && ['Show the certificate', `earshot certificate show`]),
+  ];
+}
+
+/** The doctor's check of the certificate: no step if all subscriptions are pull. */
+export const stepsOf: DoctorSlot['stepsOf'] = async (settings, { nowUs }) => {
+  if (!settings.hasEndpoint) return [];
+  const run = async () => [checkCertificate(settings, nowUs())];
+  return [{ name: 'certificate', needs: needsOf(settings.serve), run }];
+};
+
+/** Checks the configured kind of certificate. */
+function checkCertificate({ serve, publicUrl, dataDir }: DoctorSettings, nowUs: number): Finding {
+  const check = 'certificate';
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  try {
+    if (serve?.tls.kind === 'acme') return checkRenewal(dataDir, serve.tls);
+    if (serve?.tls.kind === 'files') return checkCertificateFiles(serve.tls, { host, nowUs });
+    return finding(check, 'ok', 'EARSHOT_TLS=off: the proxy provides the certificate.');
+  } catch (error) {
+    const nextStep =
+      'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
+    return failedFinding(check, error, nextStep);
+  }
+}

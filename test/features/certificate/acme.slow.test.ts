@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { acmeKeptFiles } from '../../../src/features/certificate/acme-state.ts';
+import { acmeKeptFiles } from '../../../src/features/certificate/certificate.ts';
 import { startChallengeListener } from '../../../src/features/certificate/challenge.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, type Pebble, type PebbleOptions, startPebble } from '../../helpers/pebble.ts';
@@ -112,18 +112,6 @@ it.skipIf(!hasPebble)(
   20_000,
 );
 
-it('the link of a paused account is saved, and the order is repeated after six hours', async () => {
-  const link = `https://portal.example/unpause?jwt=${'aB3.'.repeat(150)}x`;
-  const authority = await startStubAuthority({ nowMs: Date.now });
-  const body = { type: 'urn:ietf:params:acme:error:rateLimited', detail: `Visit: ${link}` };
-  authority.break('newOrder', (answer) => ({ ...answer, status: 429, body }));
-  const program = openProgram(authority);
-  await expect(program.check()).rejects.toMatchObject({ advice: expect.stringContaining(link) });
-  const { lastFailure, nextAttemptAtUs } = program.state();
-  expect(lastFailure?.link).toBe(link);
-  expect(nextAttemptAtUs).toBe(program.clock.us + 360 * minuteUs);
-});
-
 it.each([
   ['for another name', { issueFor: 'other.example.org' }, /is for another name/],
   ['that has expired', { lifetimeMs: -1_000 }, /has expired/],
@@ -133,34 +121,6 @@ it.each([
   await expect(program.check()).rejects.toThrow(words);
   expect(program.certificate()).toBeNull();
   expect(program.state().failures).toBe(1);
-});
-
-it('an authority with renewal information is asked once a day, and determines an earlier renewal', async () => {
-  const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };
-  let start = new Date(clock.us / 1000 + 20 * 86_400_000).toISOString();
-  const renewalInfo = () => ({ start, end: start });
-  const authority = await startStubAuthority({ nowMs: () => clock.us / 1000, renewalInfo });
-  const program = openProgram(authority, { clock });
-  const first = await program.check();
-  expect(first).not.toBeNull();
-  for (let day = 0; day < 19; day += 1) {
-    expect(await program.check()).toBeNull();
-    expect(await program.check()).toBeNull();
-    clock.us += dayUs;
-  }
-  expect(authority.count('renewalInfo')).toBe(19);
-  // An unreadable window changes nothing.
-  start = 'soon';
-  clock.us += 1.5 * dayUs;
-  expect(await program.check()).not.toBeNull();
-  // A window in the past, as of a faulty authority, does not lead to orders without end.
-  start = new Date(0).toISOString();
-  const orders = authority.count('newOrder');
-  for (let hour = 0; hour < 24 * 7; hour += 1) {
-    clock.us += 60 * minuteUs;
-    await program.check();
-  }
-  expect(authority.count('newOrder') - orders).toBeLessThan(5);
 });
 
 it('the challenge listener answers nothing without an order, and a port in use is reported', async () => {

@@ -74,13 +74,10 @@ describe('EARSHOT_TLS=acme', () => {
     });
   });
 
-  it.each<[name: string, value: string | undefined, RegExp]>([
-    ['PUBLIC_URL', undefined, /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the certificate/],
-    ['PUBLIC_URL', 'https://203.0.113.7:8443', /the IP address 203\.0\.113\.7; .* a host name/],
-    ['PUBLIC_URL', 'https://0x7f.1', /^EARSHOT_PUBLIC_URL contains .* 127\.0\.0\.1; /],
-    ['PUBLIC_URL', 'https://[2001:db8::1]', /the IP address \[2001:db8::1\]; /],
-    ['PUBLIC_URL', 'https://*.example.org', /which is not a valid host name/],
-    ['PUBLIC_URL', 'https://my_host.example.org', /which is not a valid host name/],
+  it.each<readonly [name: string, value: string | undefined, RegExp]>([
+    ...[undefined, 'https://0x7f.1', 'https://[2001:db8::1]', 'https://my_host.example.org'].map(
+      (url) => ['PUBLIC_URL', url, /^EARSHOT_TLS=acme needs .* a host name/] as const,
+    ),
     ['PUBLIC_URL', 'earshot', /^EARSHOT_PUBLIC_URL: must be/],
     ['ACME_AGREE', undefined, /needs your agreement .*_AGREE=yes\.$/],
     ['ACME_AGREE', 'no', /^EARSHOT_ACME_AGREE: must be yes/],
@@ -158,8 +155,6 @@ describe('the configuration of `earshot certificate`', () => {
     const files = { EARSHOT_TLS_CERT: 'cert.pem', EARSHOT_TLS_KEY: 'key.pem' };
     const servedTls = { kind: 'files', cert: 'cert.pem', key: 'key.pem' };
     expect(checkConfig(files)).toEqual({ servedTls });
-    const unagreed = { ...acme, EARSHOT_ACME_AGREE: undefined };
-    expect(checkConfig(unagreed)).toMatchObject({ servedTls: acmeConfig });
     expect(refusalOf(() => checkConfig({ EARSHOT_TLS: 'off' })).message).toMatch(/proxy/);
     const nameless = { ...acme, EARSHOT_PUBLIC_URL: undefined };
     expect(refusalOf(() => checkConfig(nameless)).details).toHaveLength(1);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setInterval } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { app } from '../../../src/app.ts';
-import { readCertificate } from '../../../src/features/certificate/acme-state.ts';
+import { readCertificate } from '../../../src/features/certificate/certificate.ts';
 import { startChallengeListener } from '../../../src/features/certificate/challenge.ts';
 import { createFileSync } from '../../../src/features/shared-log/shared-files.ts';
 import { freePort } from '../../helpers/free-ports.ts';

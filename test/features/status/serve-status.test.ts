@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readState, writeState } from '../../../src/features/certificate/acme-state.ts';
+import { readState, writeState } from '../../../src/features/certificate/certificate.ts';
 import { readCertificateStatus } from '../../../src/features/certificate/status.ts';
 import { createReadiness } from '../../../src/receiver/console.ts';
 import { notification } from '../../helpers/deliveries.ts';
@@ -74,7 +74,7 @@ it('contains the results of the attempts for a first certificate', async () => {
   const certificate = () => readCertificateStatus(tls, dataDir).status;
   const untried = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
   expect(certificate()).toEqual({ notAfterUs: null, lifetimeUs: null, ...untried });
-  const lastFailure = { text: 'No such name. Correct it.', link: null };
+  const lastFailure = { text: 'No such name. Correct it.' };
   const failed = { failures: 1, lastAttemptAtUs: atUs, lastFailure };
   await writeState(dataDir, { ...readState(dataDir, order), ...failed });
   expect(certificate()).toMatchObject({

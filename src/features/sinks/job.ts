@@ -3,14 +3,13 @@
 import { type Io, pause } from '../../core/cli/io.ts';
 import type { ConfigPlace } from '../../core/config/subscriptions-file.ts';
 import type { Release } from '../../core/host/job.ts';
-import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
 import { deliveryStateOf, type LoadedSinks, loadEachSink } from './definitions.ts';
 import type { MessageUrls } from './formats.ts';
 import { unknownSinkSubscriptions } from './names.ts';
 import type { SinkDefinition } from './registry.ts';
-import type { RunningSinks } from './run-sinks.ts';
 import type { DeliveryState } from './terms.ts';
 
 export interface ServedSinks {
@@ -21,8 +20,11 @@ export interface ServedSinks {
   stop(): Promise<void>;
 }
 
-/** Wait before another attempt to start while the store is unavailable. */
+/** Delay after a failure to start or to replace sinks. */
 const retryMs = 10_000;
+
+/** Maximum time of one wait for a change. */
+const idleMs = 3_600_000;
 
 type SinksIo = Pick<Io, 'nowUs' | 'random' | 'env' | 'workingDir' | 'settings'>;
 
@@ -41,7 +43,7 @@ export async function serveSinks(
     }
     state = deliveryStateOf(loaded);
     await warnOfSubscriptions({ store }, definitions, { log, io });
-    await deliveries.change(definitions);
+    deliveries.change(definitions);
   };
   try {
     await change(await loadEachSink(io));
@@ -87,91 +89,67 @@ function faultOf(error: unknown): string {
  */
 function createDeliveries(
   store: RunningReceiver['store'],
-  deps: { log: Logger; io: SinksIo; urls: MessageUrls },
+  { log, io, urls }: { log: Logger; io: SinksIo; urls: MessageUrls },
 ) {
-  const { log } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   let desired: readonly SinkDefinition[] = [];
   let fault: string | null = null;
-  let starting: Promise<void> | null = null;
-  let running: { sinks: RunningSinks; release: Release } | null = null;
+  let changed = new AbortController();
 
-  /** Stops the delivery when another receiver has taken it over, and waits for the lock again. */
-  const restart = async ({ sinks, release }: NonNullable<typeof running>) => {
-    running = null;
-    log.warn({}, 'another receiver delivers to the sinks now');
+  /** Resolves after a change, or soon after the signal is aborted. */
+  const change = async (ms: number, ending: AbortSignal) => {
+    await pause(ms, AbortSignal.any([changed.signal, ending]));
+    changed = new AbortController();
+  };
+  const deliver = async (ending: AbortSignal) => {
+    // Loaded with the first sink.
+    const { startSinks } = await import('./run-sinks.ts');
+    const { createRunProgram } = await import('../../core/host/run-program.ts');
+    const { nowUs, random } = io;
+    const parts = { sinks: store.sinks, log: store, logger: log, urls };
+    const sinks = startSinks({ ...parts, nowUs, random, pause, run: createRunProgram(io) });
     try {
-      await sinks.stop();
-    } catch (err) {
-      log.error({ err }, 'failed to stop the delivery to sinks');
-    } finally {
-      release();
-    }
-    await start();
-  };
-  const begin = (start: Promise<void>) => {
-    // Not awaited: another receiver may hold the lock.
-    starting = start.finally(() => {
-      starting = null;
-    });
-  };
-  const start = async () => {
-    while (!signal.aborted && (await startOnce()) === 'unavailable') await pause(retryMs, signal);
-  };
-  const startOnce = async (): Promise<'done' | 'unavailable'> => {
-    let opened: Awaited<ReturnType<typeof openDelivery>> | undefined;
-    try {
-      opened = await openDelivery(store, { ...deps, signal });
-      // No await from here on: an earlier change is in `desired`, a later one finds `running`.
-      const started = { sinks: opened.start(desired), release: opened.release };
-      running = started;
-      fault = null;
-      started.release.lost?.addEventListener('abort', () => {
-        if (running === started) begin(restart(started));
-      });
       log.info({ sinks: desired.map(({ name }) => name) }, 'started delivery to sinks');
-      return 'done';
-    } catch (err) {
-      opened?.release();
-      if (!signal.aborted) log.error({ err }, 'failed to start delivery to sinks');
-      fault = faultOf(err);
-      return isAppError(err, 'unavailable') ? 'unavailable' : 'done';
+      while (!ending.aborted) {
+        await sinks.change(desired);
+        fault = null;
+        await change(idleMs, ending);
+      }
+    } finally {
+      await sinks.stop();
     }
   };
+  const run = async () => {
+    while (!signal.aborted) {
+      let release: Release | undefined;
+      try {
+        if (desired.length > 0) {
+          release = await store.acquireLock('sinks', { waitMs: Number.POSITIVE_INFINITY, signal });
+          await deliver(AbortSignal.any([signal, ...(release.lost ? [release.lost] : [])]));
+          if (!signal.aborted) log.warn({}, 'another receiver delivers to the sinks now');
+        } else await change(idleMs, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        log.error({ err }, 'failed to deliver to sinks');
+        fault = faultOf(err);
+        await change(retryMs, signal);
+      } finally {
+        release?.();
+      }
+    }
+  };
+  const running = run();
   return {
     fault: () => fault,
-    change: async (definitions: readonly SinkDefinition[]) => {
+    change: (definitions: readonly SinkDefinition[]) => {
       desired = definitions;
-      if (running !== null) return running.sinks.change(definitions);
-      if (starting !== null || signal.aborted) return;
       fault = null;
-      if (definitions.length === 0) return;
-      begin(start());
+      changed.abort();
     },
     stop: async () => {
       stopping.abort();
-      await starting;
-      await running?.sinks.stop();
-      running?.release();
+      await running;
     },
   };
-}
-
-/** Loads the code and waits for the lock: a receiver without sinks needs neither. */
-async function openDelivery(
-  store: RunningReceiver['store'],
-  deps: { log: Logger; io: SinksIo; urls: MessageUrls; signal: AbortSignal },
-) {
-  const [{ startSinks }, { createRunProgram }] = await Promise.all([
-    import('./run-sinks.ts'),
-    import('../../core/host/run-program.ts'),
-  ]);
-  const { log: logger, io, urls, signal } = deps;
-  const { nowUs, random } = io;
-  const parts = { sinks: store.sinks, log: store, logger, urls };
-  const context = { ...parts, nowUs, random, pause, run: createRunProgram(io) };
-  const waitMs = Number.POSITIVE_INFINITY;
-  const release = await store.acquireLock('sinks', { waitMs, signal });
-  return { release, start: (sinks: readonly SinkDefinition[]) => startSinks(context, sinks) };
 }

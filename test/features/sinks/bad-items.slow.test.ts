@@ -5,7 +5,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createDelivery } from '../../../src/features/sinks/delivery.ts';
-import { createWakeUp } from '../../../src/features/sinks/run-sinks.ts';
 import type { SinkContext, TargetAnswer } from '../../../src/features/sinks/target.ts';
 import { createRandom } from '../../../src/sandbox/clock.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
@@ -37,11 +36,7 @@ async function simulate({ perHour, hours, badShare, badHours, answer }: Simulati
   const delaysUs: number[] = [];
   let attempts = 0;
   const minute = () => time.nowUs() / minuteUs;
-  const wakeUp = createWakeUp(time.pause);
-  const sinks: Pick<SinkContext['sinks'], 'items' | 'due' | 'nextDueAtUs' | 'settle'> = {
-    items: async function* ({ state }) {
-      yield* queue.items.filter((item) => item.state === state).slice(-1);
-    },
+  const sinks: Pick<SinkContext['sinks'], 'due' | 'nextDueAtUs' | 'settle'> = {
     due: async ({ nowUs, limit }) => queue.due(nowUs).slice(0, limit),
     nextDueAtUs: async () => queue.nextDueAtUs(),
     settle: async (results) => {
@@ -71,7 +66,6 @@ async function simulate({ perHour, hours, badShare, badHours, answer }: Simulati
       },
       close: async () => undefined,
     },
-    onFinished: wakeUp.wake,
     signal: never,
   });
   const arrive = async () => {
@@ -84,11 +78,11 @@ async function simulate({ perHour, hours, badShare, badHours, answer }: Simulati
         ...{ id, sink: 'sink', position: id, productId: `product-${id}`, replayId: null },
         ...{ state: 'waiting', attempts: 0, error: null, dueAtUs: atUs, queuedAtUs: atUs },
       });
-      wakeUp.wake();
+      delivery.wake();
     }
   };
   const work = async () => {
-    while (minute() < hours * 60) await wakeUp.wait(await delivery.startDue(), never);
+    while (minute() < hours * 60) await delivery.wait(await delivery.startDue(), never);
   };
   void arrive();
   void work();

@@ -111,28 +111,6 @@ describe('a sink', () => {
     await context.isDone();
     expect(new Set(hook.positions()).size).toBe(all);
   });
-
-  it('reads new notifications however many dead letters are retried', async () => {
-    const { acceptMany, accept, startSink, waiting, store, time } = await openHookContext(
-      answering(500),
-    );
-    const all = sinkWaitingMax + 100;
-    await acceptMany(all);
-    const items = Array.from({ length: all }, (_, i) => {
-      return { position: i + 1, productId: `product-${i + 1}` };
-    });
-    const read = { sink: 'sink', replayId: null, after: 0, upTo: all, atUs: time.nowUs() };
-    await store.sinks.enqueue({ ...read, items });
-    const due = await store.sinks.due({ sink: 'sink', nowUs: time.nowUs(), limit: all });
-    await store.sinks.settle(due.map(({ id }) => ({ id, outcome: 'dead', error: 'no' })));
-    startSink();
-    await accept();
-    await time.runUntil(async () => (await store.cursor('sink:sink')) === all + 1);
-    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: time.nowUs() });
-    await accept();
-    await time.runUntil(async () => (await store.cursor('sink:sink')) === all + 2);
-    expect(await waiting()).toBe(all + 2);
-  });
 });
 
 /** Four notifications that wait for a sink that was down and has stopped. */

@@ -26,17 +26,6 @@ it.each(['', filter])(
   },
 );
 
-it('a body that the store temporarily cannot read uses no attempt', async () => {
-  const { accept, startSink, isDone, items, breakBodies, hook } = await openHookContext();
-  await accept();
-  let failures = 3;
-  breakBodies(() => failures-- > 0);
-  startSink({ attemptsMax: 1 });
-  await isDone();
-  expect(await items('dead')).toEqual([]);
-  expect(hook.positions()).toEqual([1]);
-});
-
 describe('a record that cannot be written as JSON again', () => {
   const deep = 20_000;
   const deepList = `${'['.repeat(deep)}${']'.repeat(deep)}`;

@@ -59,8 +59,9 @@ export async function openSinkContext(
     lines,
     dataDir,
     start: (...definitions: SinkDefinition[]): RunningSinks => {
-      const sinks = startSinks(context, definitions);
+      const sinks = startSinks(context);
       running.add(sinks);
+      void sinks.change(definitions);
       return {
         ...sinks,
         stop: async () => {

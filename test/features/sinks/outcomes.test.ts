@@ -3,11 +3,7 @@
  * letter.
  */
 import { describe, expect, it } from 'vitest';
-import {
-  type AttemptAnswer,
-  createAfterAnswer,
-  createSinkHealth,
-} from '../../../src/features/sinks/health.ts';
+import { type AttemptAnswer, createOutcomes } from '../../../src/features/sinks/outcomes.ts';
 import type { TargetAnswer } from '../../../src/features/sinks/target.ts';
 import type { SinkItem } from '../../../src/features/sinks/terms.ts';
 
@@ -21,11 +17,10 @@ const broken: TargetAnswer = { kind: 'unavailable', reason: 'it broke', retryAft
 function open(attemptsMax = 5) {
   const clock = { us: 1_000 * secondUs };
   const io = { nowUs: () => clock.us, random: () => 0.5 };
-  const health = createSinkHealth(io);
-  const afterAnswer = createAfterAnswer({ attemptsMax }, health, io);
+  const health = createOutcomes({ attemptsMax }, io);
   const answer = (id: number, given: AttemptAnswer, attempts = 0, startedAtUs = clock.us) => {
     const item = { id, attempts } as SinkItem;
-    return afterAnswer.settlementOf(item, given, startedAtUs);
+    return health.settlementOf(item, given, startedAtUs);
   };
   return { clock, health, answer };
 }

@@ -79,7 +79,7 @@ export function createOutcomes(
   const inMs = (ms: number) => nowUs() + Math.round(jittered(ms * 1000, random));
   const afterRefusal = ({ id, attempts }: SinkItem, error: string): Settlement => {
     if (attempts + 1 >= attemptsMax) {
-      failures.forget(id);
+      failures.drop(id);
       return { id, outcome: 'dead', error };
     }
     const delayMs = Math.min(sinkRetryDelayMaxMs, refusalDelayMs * 4 ** Math.min(attempts, 10));
@@ -119,7 +119,7 @@ function createFailures() {
       acknowledged += 1;
       failed.delete(id);
     },
-    forget: (id: number) => void failed.delete(id),
+    drop: (id: number) => void failed.delete(id),
     add: (id: number) => {
       const before = failed.get(id) ?? { count: 0, strikes: 0, acknowledged };
       const isStrike = acknowledged > before.acknowledged;

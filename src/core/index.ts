@@ -14,10 +14,5 @@ export const core = defineFeature({
       under: { command: 'admin' },
       load: async () => (await import('./cli/admin.ts')).configCommand,
     },
-    {
-      name: 'completion',
-      under: { command: 'admin' },
-      load: async () => (await import('./cli/admin.ts')).completionCommand,
-    },
   ],
 });

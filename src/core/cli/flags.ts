@@ -96,8 +96,7 @@ export function yesOption(): Option {
 }
 
 /**
- * Adds the flags of every command: `--data-dir`, and `-o, --output` if there is `--json`. Rejects an option that is
- * given twice with different values.
+ * Adds the flags of every command: `--data-dir`, and `-o, --output` if there is `--json`.
  */
 export function addCommonFlags(command: Command): void {
   if (!readsNoData.includes(pathOf(command))) {
@@ -105,7 +104,6 @@ export function addCommonFlags(command: Command): void {
     command.option('--data-dir <folder>', text, folder);
   }
   addOutput(command);
-  for (const option of command.options) refuseRepetition(command, option);
 }
 
 function addOutput(command: Command): void {
@@ -120,29 +118,8 @@ function addOutput(command: Command): void {
   });
 }
 
-/** Exempts options that collect their values: their parser also takes the previous value. */
-function refuseRepetition(command: Command, option: Option): void {
-  // The parser of choices also has two parameters.
-  const collects = option.argChoices === undefined && (option.parseArg?.length ?? 0) > 1;
-  if (option.variadic || collects) return;
-  let first: string | null | undefined;
-  command.on(`option:${option.name()}`, (text: string | null) => {
-    if (first !== undefined && text !== first) {
-      const code = 'commander.conflictingOption';
-      const values = `with '${first}' and '${text}'`;
-      command.error(
-        `error: option '${option.flags}' was given twice, ${values}. Use the option once.`,
-        {
-          code,
-        },
-      );
-    }
-    first = text;
-  });
-}
-
 /** Commands that never open the data directory. */
-const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check', 'admin completion'];
+const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check'];
 
 /** Names of a command and its parents, without the program's name. */
 function pathOf(command: Command): string {

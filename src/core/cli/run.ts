@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { commandGroups, type Feature } from '../feature.ts';
 import { AppError, type ErrorCode, errorText, isAppError } from '../terms/app-error.ts';
-import { likelyNames, printable } from '../terms/text.ts';
+import { printable } from '../terms/text.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
 import { asCalled, nameCalledIn, namingCommands, painter } from './output.ts';
@@ -145,7 +145,6 @@ export async function createProgram(
   const own = { ...io };
   await addCommands(program, own, argv);
   program.hook('preAction', async (_, action) => {
-    refuseSurplusWord(action);
     refuseEmptySpan(action);
     const dataDir = dataDirOf(action);
     if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
@@ -157,8 +156,6 @@ export async function createProgram(
   for (const command of withChildren(program)) {
     addCommonFlags(command);
     command
-      .showSuggestionAfterError(false) // withSuggestion also knows beginnings of names.
-      .allowExcessArguments() // refuseSurplusWord checks them and suggests a name.
       .exitOverride()
       // In `query drift --json`, the option belongs to the subcommand.
       .enablePositionalOptions()
@@ -166,8 +163,7 @@ export async function createProgram(
       .configureOutput({
         writeOut: (text) => void io.stdout.write(asCalled(text, io)),
         // Messages of commander quote arguments.
-        writeErr: (text) =>
-          void io.stderr.write(withSuggestion(text, command).split('\n').map(printable).join('\n')),
+        writeErr: (text) => void io.stderr.write(text.split('\n').map(printable).join('\n')),
         getOutHelpWidth: () => Math.min(io.stdout.columns ?? 100, 100),
         getErrHelpWidth: () => Math.min(io.stderr.columns ?? 100, 100),
       });
@@ -201,11 +197,9 @@ function namesToLoad(
   argv: readonly string[] | undefined,
 ): readonly string[] {
   if (argv === undefined) return all;
-  const [name, second] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
+  const [name] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
   if (argv.length === 0 || /^(--help|-h|--version|-V)$/.test(name ?? '')) return [];
-  // The completion script lists all of them.
-  const isCompletion = name === 'admin' && second === 'completion';
-  return name !== undefined && !isCompletion && all.includes(name) ? [name] : all;
+  return name !== undefined && all.includes(name) ? [name] : all;
 }
 
 /** Returns a command and all below it, parents first. */
@@ -216,48 +210,4 @@ export function withChildren(command: Command): Command[] {
 /** Returns the words that call a command, such as `earshot quarantine list`. */
 export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
-}
-
-/** Refuses a word that no argument takes. In a group it is reported as an unknown subcommand. */
-function refuseSurplusWord(command: Command): void {
-  const { args, registeredArguments: taken, parent } = command;
-  const word = args[taken.length];
-  if (word === undefined || taken.at(-1)?.variadic === true) return;
-  // `earshot sinks lst` runs the group's own list, which was not named.
-  const group = parent !== null && parent.args[0] !== command.name() ? parent : command;
-  const code = 'commander.unknownCommand';
-  if (group.commands.length > 0) group.error(`error: unknown command '${word}'`, { code });
-  // Without quotes, the shell splits an expression into several words.
-  const quotes =
-    taken[0]?.name() === 'expression'
-      ? ` Put an expression with spaces in quotes: "${args.join(' ')}"`
-      : '';
-  command.error(
-    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, but got '${word}'.${quotes}`,
-    { code: 'commander.excessArguments' },
-  );
-}
-
-/** Returns the words that call a subcommand of this name, such as `query products`. */
-function subcommandsNamed(word: string, command: Command): string[] {
-  const below = command.commands.flatMap((one) => withChildren(one).slice(1));
-  const names = likelyNames(word, [...new Set(below.map((one) => one.name()))]).slice(0, 1);
-  const found = below.filter((one) => names.includes(one.name()));
-  return found.map((one) => fullName(one).slice(fullName(command).length + 1));
-}
-
-/** Adds suggestions to an error about an unknown name: names that begin with it, otherwise the nearest. */
-function withSuggestion(text: string, command: Command): string {
-  const [, kind, word = ''] =
-    /^error: unknown (option|command) '([^'=]+)[^']*'\n$/.exec(text) ?? [];
-  if (kind === undefined) return text;
-  const help = command.createHelp();
-  const names =
-    kind === 'option'
-      ? help.visibleOptions(command).flatMap(({ long }) => long ?? [])
-      : help.visibleCommands(command).map((one) => one.name());
-  const own = likelyNames(word, names);
-  const near = own.length > 0 || kind === 'option' ? own : subcommandsNamed(word, command);
-  if (near.length === 0) return text;
-  return `${text}(Did you mean ${near.length > 1 ? 'one of ' : ''}${near.join(', ')}?)\n`;
 }

@@ -1,6 +1,5 @@
 /** Reads and decodes request bodies of limited size, and discards unread ones. */
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { AppError, errorCodeOf, isAppError } from '../terms/app-error.ts';
 import type { Fault } from '../terms/notification.ts';
@@ -13,6 +12,8 @@ const slowAfterMs = 2_000;
 /** Maximum size and time for discarding an unread body; then the connection is closed. */
 const discardBytesMax = 64 * 2 ** 20;
 const discardTimeoutMs = 10_000;
+/** Maximum number of separate chunks of a body. */
+const chunksMax = 1_000;
 
 interface BodyLimits {
   bytesMax: number;
@@ -48,9 +49,9 @@ export function createBodyReceiver({ bytesMax, allBytesMax }: BodyLimits) {
     const announced = Number(incoming.headers['content-length'] ?? 0);
     if (announced > bytesMax) return Promise.reject(tooLarge(bytesMax));
     return new Promise((resolve, reject) => {
-      const collected = createCollector(bytesMax);
+      const collected = createCollector();
       const release = () => {
-        allBytes -= collected.capacity();
+        allBytes -= collected.bytes();
       };
       const done = () => {
         incoming
@@ -71,14 +72,13 @@ export function createBodyReceiver({ bytesMax, allBytesMax }: BodyLimits) {
       };
       receiving.add(own);
       const onData = (chunk: Buffer) => {
-        const before = collected.capacity();
-        if (!collected.add(chunk)) return fail(tooLarge(bytesMax));
-        allBytes += collected.capacity() - before;
+        allBytes += chunk.byteLength;
+        if (collected.add(chunk) > bytesMax) return fail(tooLarge(bytesMax));
         if (allBytes > allBytesMax) freeMemory(own.refuse);
       };
       const onEnd = () => {
         done();
-        resolve({ bytes: collected.bytes(), release });
+        resolve({ bytes: collected.joined(), release });
       };
       const onBroken = (error?: unknown) => fail(isAppError(error) ? error : incomplete());
       incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
@@ -92,49 +92,31 @@ type ReadBody = (incoming: IncomingMessage) => Promise<Pick<Delivery, 'body' | '
 /** Creates a reader of pushes, whose requests share one memory limit. */
 export function createBodyReader(): ReadBody {
   const receive = createBodyReceiver({ bytesMax: bodyBytesMax, allBytesMax: allBodiesBytesMax });
-  let decoding: Promise<unknown> = Promise.resolve();
   return async (incoming) => {
     const { bytes: body, release } = await receive(incoming);
     try {
       const encoding = encodingIn(incoming.headers['content-encoding']);
-      if (encoding === null) return { body };
-      // One body at a time: a small one may grow to the limit.
-      const turn = decoding.then(() => decodeBody(body, encoding));
-      decoding = turn.catch(() => undefined);
-      return { body, encoded: await turn };
+      return encoding === null ? { body } : { body, encoded: decodeBody(body, encoding) };
     } finally {
       release();
     }
   };
 }
 
-/**
- * Collects a body in one buffer of doubling size: a list of chunks would use some 400 bytes per chunk, and a chunk may
- * be one byte. Most bodies are one chunk, which is used directly.
- */
-function createCollector(bytesMax: number) {
-  let buffer: Uint8Array = new Uint8Array(0);
-  let length = 0;
+/** Collects chunks. Many small ones are joined, because each uses some 400 bytes in addition to its content. */
+function createCollector() {
+  let chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const joined = () => (chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks));
   return {
-    /** Used memory, in bytes. */
-    capacity: () => buffer.byteLength,
-    /** Returns false if the body becomes too large. */
-    add: (chunk: Uint8Array): boolean => {
-      const bytes = length + chunk.byteLength;
-      if (bytes > bytesMax) return false;
-      if (length === 0) buffer = chunk;
-      else {
-        if (bytes > buffer.byteLength) {
-          const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * buffer.byteLength)));
-          larger.set(buffer.subarray(0, length));
-          buffer = larger;
-        }
-        buffer.set(chunk, length);
-      }
-      length = bytes;
-      return true;
+    add: (chunk: Uint8Array): number => {
+      bytes += chunk.byteLength;
+      chunks.push(chunk);
+      if (chunks.length > chunksMax) chunks = [joined()];
+      return bytes;
     },
-    bytes: () => buffer.subarray(0, length),
+    bytes: () => bytes,
+    joined,
   };
 }
 
@@ -182,24 +164,14 @@ const encodingsMax = 3;
 
 const bounds = { maxOutputLength: bodyBytesMax };
 
-interface Decoder {
-  decode: (bytes: Uint8Array, options: typeof bounds) => Promise<Uint8Array>;
-  decodeSync: (bytes: Uint8Array, options: typeof bounds) => Uint8Array;
-}
+type Decoder = (bytes: Uint8Array, options: typeof bounds) => Uint8Array;
 
-const gzip: Decoder = { decode: promisify(zlib.gunzip), decodeSync: zlib.gunzipSync };
-const zlibFormat: Decoder = { decode: promisify(zlib.inflate), decodeSync: zlib.inflateSync };
-const raw: Decoder = { decode: promisify(zlib.inflateRaw), decodeSync: zlib.inflateRawSync };
-const brotli: Decoder = {
-  decode: promisify(zlib.brotliDecompress),
-  decodeSync: zlib.brotliDecompressSync,
-};
 /** Alternatives in order: `deflate` is the zlib format, but many senders omit its frame. */
 const decoders: ReadonlyMap<string, readonly Decoder[]> = new Map([
-  ['gzip', [gzip]],
-  ['x-gzip', [gzip]],
-  ['deflate', [zlibFormat, raw]],
-  ['br', [brotli]],
+  ['gzip', [zlib.gunzipSync]],
+  ['x-gzip', [zlib.gunzipSync]],
+  ['deflate', [zlib.inflateSync, zlib.inflateRawSync]],
+  ['br', [zlib.brotliDecompressSync]],
 ]);
 
 /** Returns the encodings of a header in the order of application; null for a plain body. */
@@ -211,45 +183,10 @@ function encodingIn(header: string | undefined): string | null {
 }
 
 /**
- * Decodes a body with a Content-Encoding (RFC 9110, 8.4) on the thread pool. Rejects with `too_large` if the decoded
- * body exceeds the limit.
+ * Decodes a body with a Content-Encoding (RFC 9110, 8.4), in milliseconds. Throws `too_large` if the decoded body exceeds
+ * the limit.
  */
-async function decodeBody(bytes: Uint8Array, encoding: string): Promise<EncodedBody> {
-  const attempts = decoding(bytes, encoding);
-  let next = attempts.next();
-  while (!next.done) {
-    const { decoder, content } = next.value;
-    next = attempts.next(await decoder.decode(content, bounds).catch(refuseTooLarge));
-  }
-  return next.value;
-}
-
-/** Decodes a stored body on this thread. */
-export function decodeStored(bytes: Uint8Array, encoding: string): EncodedBody {
-  const attempts = decoding(bytes, encoding);
-  let next = attempts.next();
-  while (!next.done) next = attempts.next(decodeSync(next.value));
-  return next.value;
-}
-
-function decodeSync({ decoder, content }: Attempt): Uint8Array | undefined {
-  try {
-    return decoder.decodeSync(content, bounds);
-  } catch (error) {
-    return refuseTooLarge(error);
-  }
-}
-
-interface Attempt {
-  decoder: Decoder;
-  content: Uint8Array;
-}
-
-/** Yields each attempt and continues with its result; undefined if the decoder fails. */
-function* decoding(
-  bytes: Uint8Array,
-  encoding: string,
-): Generator<Attempt, EncodedBody, Uint8Array | undefined> {
+export function decodeBody(bytes: Uint8Array, encoding: string): EncodedBody {
   const names = encoding.split(', ');
   if (names.length > encodingsMax || !names.every((name) => decoders.has(name))) {
     return { encoding, content: unsupported };
@@ -258,18 +195,22 @@ function* decoding(
   // The encoding that was applied last is decoded first.
   for (const name of names.toReversed()) {
     let decoded: Uint8Array | undefined;
-    for (const decoder of decoders.get(name) ?? []) decoded ??= yield { decoder, content };
+    for (const decode of decoders.get(name) ?? []) decoded ??= attempt(decode, content);
     if (decoded === undefined) return { encoding, content: undecodable };
     content = decoded;
   }
   return { encoding, content };
 }
 
-function refuseTooLarge(error: unknown): undefined {
-  if (error instanceof RangeError || errorCodeOf(error) === 'ERR_BUFFER_TOO_LARGE') {
-    throw new AppError('too_large', `The decoded body is larger than ${bodyBytesMax} bytes.`);
+function attempt(decode: Decoder, content: Uint8Array): Uint8Array | undefined {
+  try {
+    return decode(content, bounds);
+  } catch (error) {
+    if (error instanceof RangeError || errorCodeOf(error) === 'ERR_BUFFER_TOO_LARGE') {
+      throw new AppError('too_large', `The decoded body is larger than ${bodyBytesMax} bytes.`);
+    }
+    return undefined;
   }
-  return undefined;
 }
 
 const unsupported: Fault = {

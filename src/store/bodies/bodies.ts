@@ -1,7 +1,7 @@
 /** Storage of bodies: several in one compressed frame (a pack), with a versioned dictionary. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
-import { decodeStored } from '../../core/http/request-body.ts';
+import { decodeBody } from '../../core/http/request-body.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { contentOf, type Delivery } from '../../core/terms/ports.ts';
 import { perConnection, prepared } from '../engine/database.ts';
@@ -182,7 +182,7 @@ export function createBodyReader(
       const bytes = pack?.bodies[id - pack.row.id];
       const name = pack?.encodings.get(id);
       if (bytes === undefined || name === undefined) return bytes;
-      return contentOf({ body: bytes, encoded: decodeStored(bytes, name) });
+      return contentOf({ body: bytes, encoded: decodeBody(bytes, name) });
     },
     storedBody: (id) => {
       const stored = body(id);

@@ -1,7 +1,7 @@
 /** The quarantine: bodies that are not notifications or contain an item that is not. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
-import { decodeStored } from '../../core/http/request-body.ts';
+import { decodeBody } from '../../core/http/request-body.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { Fault } from '../../core/terms/notification.ts';
 import type { Delivery, QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
@@ -138,7 +138,7 @@ export function quarantinedDelivery(
   const reader = bodyReader(database);
   const body = reader.storedBody(bodyId);
   const encoding = reader.encoding(bodyId);
-  const encoded = encoding === null ? undefined : decodeStored(body, encoding);
+  const encoded = encoding === null ? undefined : decodeBody(body, encoding);
   return { delivery: { ...rest, headers: [], body, encoded }, bodyId };
 }
 

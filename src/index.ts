@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { app } from './app.ts';
-import { type CredentialPair, createProbeProofCheck } from './core/config/endpoint-credentials.ts';
+import type { CredentialPair } from './core/config/endpoint-credentials.ts';
 import { addressRanges, endpointPassword } from './core/config/variables.ts';
 import type { Feature, LibraryPorts } from './core/feature.ts';
 import { AppError } from './core/terms/app-error.ts';
@@ -160,11 +160,9 @@ export function createReceiver(options: CreateReceiverOptions): Hono {
   } = parse(receiverOptions, options, 'createReceiver');
   const { onOutcome } = options;
   const log = guardLog(foreignLog);
-  const checkProof = createProbeProofCheck(nowUs);
   return createMountableReceiver({
     intake: store,
     checkCredentials: createCredentialCheck(credentials),
-    isProbeProof: (value) => checkProof(value, credentials),
     trustedProxies,
     log,
     nowUs,

@@ -3,7 +3,6 @@ import { X509Certificate } from 'node:crypto';
 import { request } from 'node:http';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type PeerCertificate, type SecureContext } from 'node:tls';
-import { probeProofHeader } from '../core/config/endpoint-credentials.ts';
 import { contextTrusting, holdsCertificates } from '../core/http/tls-settings.ts';
 import { AppError, errorCodeOf } from '../core/terms/app-error.ts';
 import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
@@ -19,13 +18,11 @@ export interface ProbeReport {
 }
 
 /**
- * Sends one GET to an endpoint. `credentials` null sends none; with `proof`, the receiver does not count it as a
- * failed login. Never follows redirects, never rejects: every failure is a `fault`. Messages contain no credentials.
+ * Sends one GET to an endpoint. `credentials` null sends none. Never follows redirects, never rejects: every failure is a `fault`. Messages contain no credentials.
  */
 export type ProbeEndpoint = (
   endpoint: string,
   credentials: EndpointCredentials | null,
-  proof?: string | null,
 ) => Promise<ProbeReport>;
 
 /**
@@ -42,14 +39,14 @@ export function createEndpointProbe(
     throw new AppError('configuration', message, { advice });
   }
   const secureContext = contextTrusting(extraCaPems);
-  return async (endpoint, credentials, proof = null) => {
+  return async (endpoint, credentials) => {
     const url = URL.parse(endpoint);
     const progress: Progress = { status: null, tls: null };
     if (url?.protocol !== 'https:') return { fault: noHttps, ...progress };
     const [host, port] = [hostOf(url), url.port || '443'];
     const get = {
       path: url.pathname + url.search,
-      headers: { Host: url.host, ...(proof === null ? {} : { [probeProofHeader]: proof }) },
+      headers: { Host: url.host },
       auth: credentials && `${credentials.username}:${credentials.password}`,
     };
     const ask = send({ host, port: Number(port), secureContext, timeoutMs }, get, progress);

@@ -1,63 +1,53 @@
-/** Background jobs of a receiver: those of all features. */
-
-import { statSync } from 'node:fs';
+/**
+ * Background jobs of a receiver: those of all features, on each receiver or on the leader of several with a shared log.
+ * Applies changes of earshot.config.ts to them.
+ */
 import { join } from 'node:path';
-import { type Io, pause } from '../core/cli/io.ts';
+import { type Io, pause, untilAborted } from '../core/cli/io.ts';
 import {
   type ConfigPlace,
   readConfigFile,
   subscriptionsFileName,
 } from '../core/config/subscriptions-file.ts';
+import { fileMark } from '../core/host/files.ts';
 import { type Closers, createClosers, errorFields, type Job, startJob } from '../core/host/job.ts';
 import { AppError, errorText } from '../core/terms/app-error.ts';
 import type { Logger } from '../core/terms/ports.ts';
-import type { Store } from '../store/store.ts';
 import type { JobContext, JobSlot, RunningJob } from './slots.ts';
 
-type Context = Omit<JobContext, 'jobs' | 'rejected'>;
-
 /** Starts every background job that is configured. None of them delays intake. Each is closed by `closers`. */
-export async function startBackgroundJobs(context: Context, closers: Closers): Promise<void> {
+export async function startBackgroundJobs(
+  context: Omit<JobContext, 'jobs' | 'rejected'>,
+  closers: Closers,
+): Promise<void> {
   const { receiver, version, io, log } = context;
   const slots = io.features.flatMap(({ jobs = [] }) => jobs);
   const of = (runsOn: JobSlot['runsOn']) => slots.filter((slot) => slot.runsOn === runsOn);
   const config = await watchConfig(io, log);
   const own = { ...context, rejected: config.rejected };
-  const jobs = await startAll(of('each'), own, { closers, earlier: new Map() });
-  const leader = await startLeaderJobs({
-    ...{ store: receiver.store, pause, log },
-    start: () => startOnLeader(of('leader'), own, jobs),
-  });
-  closers.add(() => leader.stop(), 'leader jobs');
+  const jobs = await startAll(of('each'), own, closers, new Map());
+  const startOnLeader = (closers: Closers) => startAll(of('leader'), own, closers, jobs);
+  let leader: ReadonlyMap<string, RunningJob> = new Map();
+  if (receiver.store.shared === null) leader = await startOnLeader(closers);
+  else {
+    const campaign = startCampaign(context, async (closers) => {
+      leader = closers === null ? new Map() : await startOnLeader(closers);
+    });
+    closers.add(() => campaign.stop(), 'leader jobs');
+  }
   receiver.setBackgroundJobs({ version, jobs, rejected: config.rejected });
   config.start(async () => {
-    await reloadAll(jobs);
-    await leader.reload();
+    for (const job of [...jobs.values(), ...leader.values()]) await job.reload?.();
   });
   closers.add(() => config.stop(), 'configuration file');
-}
-
-/** Starts the jobs that only one receiver runs. */
-async function startOnLeader(
-  slots: readonly JobSlot[],
-  context: Omit<JobContext, 'jobs'>,
-  earlier: ReadonlyMap<string, RunningJob>,
-): Promise<LeaderJobs> {
-  const closers = createClosers();
-  try {
-    const jobs = await startAll(slots, context, { closers, earlier });
-    return { reload: () => reloadAll(jobs), stop: closers.closeAll };
-  } catch (error) {
-    await closers.closeAll();
-    throw error;
-  }
 }
 
 /** Starts jobs in their order; returns those that the settings enable. */
 async function startAll(
   slots: readonly JobSlot[],
   context: Omit<JobContext, 'jobs'>,
-  { closers, earlier }: { closers: Closers; earlier: ReadonlyMap<string, RunningJob> },
+  closers: Closers,
+  earlier: ReadonlyMap<string, RunningJob>,
 ): Promise<Map<string, RunningJob>> {
   const started = new Map<string, RunningJob>();
   for (const { name, start } of slots) {
@@ -69,54 +59,26 @@ async function startAll(
   return started;
 }
 
-async function reloadAll(jobs: ReadonlyMap<string, RunningJob>): Promise<void> {
-  for (const job of jobs.values()) await job.reload?.();
-}
-
-export interface LeaderJobs extends Job {
-  /** Applies a changed configuration file. */
-  reload(): Promise<void>;
-}
-
 /** Pause after jobs that failed to start. */
 const retryMs = 10_000;
 
-/**
- * Starts the jobs: at once without a shared log, otherwise whenever this node gets the lease `leader`. Stops them when
- * the lease is lost.
- */
-export async function startLeaderJobs(options: {
-  store: Pick<Store, 'shared' | 'acquireLock'>;
-  start: () => Promise<LeaderJobs>;
-  pause: (ms: number, signal: AbortSignal) => Promise<void>;
-  log: Logger;
-}): Promise<LeaderJobs> {
-  const { store, start } = options;
-  return store.shared === null ? start() : campaign(options);
-}
-
-function campaign({ store, start, pause, log }: Parameters<typeof startLeaderJobs>[0]): LeaderJobs {
+/** Starts jobs whenever this node gets the lease `leader`, and closes them when it is lost; then calls `start` with null. */
+function startCampaign(
+  { receiver: { store }, log }: Pick<JobContext, 'receiver' | 'log'>,
+  start: (closers: Closers | null) => Promise<void>,
+): Job {
   const stopping = new AbortController();
   const { signal } = stopping;
-  let jobs: LeaderJobs | undefined;
-
   const lead = async () => {
     const release = await store.acquireLock('leader', { waitMs: Number.POSITIVE_INFINITY, signal });
+    const closers = createClosers();
     try {
-      const ends = AbortSignal.any(release.lost === undefined ? [signal] : [signal, release.lost]);
-      jobs = await start();
+      await start(closers);
       log.info({}, 'this receiver runs the background jobs');
-      if (!ends.aborted) {
-        await new Promise((resolve) => ends.addEventListener('abort', resolve, { once: true }));
-      }
+      await untilAborted(AbortSignal.any([signal, ...(release.lost ? [release.lost] : [])]));
     } finally {
-      const ended = jobs;
-      jobs = undefined;
-      try {
-        await ended?.stop();
-      } finally {
-        release();
-      }
+      await start(null);
+      await closers.closeAll().finally(release);
     }
     if (!signal.aborted) log.warn({}, 'another receiver runs the background jobs now');
   };
@@ -133,7 +95,6 @@ function campaign({ store, start, pause, log }: Parameters<typeof startLeaderJob
   };
   const running = run();
   return {
-    reload: async () => jobs?.reload(),
     stop: async () => {
       stopping.abort();
       await running;
@@ -150,7 +111,7 @@ const stopGraceMs = 1_000;
 /** For a file whose code waits for something. */
 const loadTimeoutMs = 30_000;
 
-export interface ConfigWatch {
+interface ConfigWatch {
   /** Returns why the current version is rejected, without secrets; null if it is in effect. */
   rejected(): string | null;
   /**
@@ -161,36 +122,31 @@ export interface ConfigWatch {
   stop(): Promise<void>;
 }
 
+type Place = ConfigPlace & Pick<Io, 'features'>;
+
 /**
  * Reads the file for the first time, and logs a file that cannot be read, once for all parts of the program.
  * Later versions count as changes.
  */
-export async function watchConfig(
-  place: ConfigPlace & Pick<Io, 'features'>,
-  log: Logger,
-): Promise<ConfigWatch> {
+async function watchConfig(place: Place, log: Logger): Promise<ConfigWatch> {
   const path = join(place.workingDir, subscriptionsFileName);
-  let applied = markOf(path);
+  let applied = fileMark(path);
   let last = applied;
   let rejected: string | null = null;
+  let hasVersion = true;
 
   const reject = (error: unknown, message: string) => {
     const details = error instanceof AppError ? error.details : [];
     rejected = [errorText(error), ...details].join(' ');
     log.error(errorFields(error), message);
   };
-  let hasVersion = true;
-  try {
-    await readConfigFile(place);
-  } catch (error) {
+  await readConfigFile(place).catch((error: unknown) => {
     hasVersion = false;
-    reject(
-      error,
-      'rejected the configuration file; sinks, summaries and maintenance are off until it is fixed',
-    );
-  }
+    const effect = 'sinks, summaries and maintenance are off until it is fixed';
+    reject(error, `rejected the configuration file; ${effect}`);
+  });
   const reload = async (apply: () => Promise<void>, signal: AbortSignal) => {
-    const mark = markOf(path);
+    const mark = fileMark(path);
     // Two equal readings mean that the file is completely written.
     const isSettled = mark === last;
     last = mark;
@@ -217,10 +173,9 @@ export async function watchConfig(
     start: (apply) => {
       job = startJob(
         {
-          every: { firstMs: pollMs, intervalMs: pollMs },
+          ...{ every: { firstMs: pollMs, intervalMs: pollMs }, stopGraceMs },
           run: (signal) => reload(apply, signal),
           failed: 'failed to check the configuration file',
-          stopGraceMs,
         },
         { pause, random: () => 0.5, log },
       );
@@ -237,22 +192,12 @@ function removed(path: string): AppError {
 }
 
 /** Checks all parts of the file. Rejects with `configuration` and the problems. */
-async function checkWhole(place: ConfigPlace & Pick<Io, 'features'>): Promise<void> {
+async function checkWhole(place: Place): Promise<void> {
   const done = new AbortController();
   const check = Promise.all(place.features.map(({ checkConfigFile }) => checkConfigFile?.(place)));
-  const checked = await Promise.race([check, pause(loadTimeoutMs, done.signal)]).finally(() =>
-    done.abort(),
-  );
-  if (checked !== undefined) return;
-  throw new AppError('configuration', `The file did not load within ${loadTimeoutMs / 1_000} s.`);
-}
-
-/** Returns a mark that changes when the file is replaced or written; empty without a file. */
-function markOf(path: string): string {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined ? '' : `${stats.ino} ${stats.mtimeMs} ${stats.size}`;
-  } catch {
-    return 'unreadable';
-  }
+  const late = pause(loadTimeoutMs, done.signal).then(() => {
+    const problem = `The file did not load within ${loadTimeoutMs / 1_000} s.`;
+    throw new AppError('configuration', problem);
+  });
+  await Promise.race([check, late]).finally(() => done.abort());
 }

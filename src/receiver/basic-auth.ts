@@ -2,7 +2,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { parse, serialize } from 'hono/utils/cookie';
-import { type CredentialPair, probeProofHeader } from '../core/config/endpoint-credentials.ts';
+import type { CredentialPair } from '../core/config/endpoint-credentials.ts';
 import { createClientAddress, networkOf } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';
 import { AppError } from '../core/terms/app-error.ts';
@@ -19,8 +19,6 @@ export interface GateOptions {
   newRequestId: () => string;
   /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trustedProxies?: readonly string[];
-  /** Checks the value of `probeProofHeader`; by default, no value is valid. */
-  isProbeProof?: (value: string | undefined) => boolean;
   /**
    * Limits guessing of a password that a user chose: after the maximum of failures, all logins of the address are
    * refused, valid ones too, unless the request has the cookie of an earlier login. By default, valid credentials are
@@ -42,15 +40,14 @@ type Login =
   | { cookie?: never; refusal: Response };
 
 /**
- * Creates a check that accepts requests with valid credentials, and returns a response for others. Our own probes get
- * the same response, but are not counted or logged as failed logins.
+ * Creates a check that accepts requests with valid credentials, and returns a response for others. A GET without a
+ * login is not counted or logged as a failed one.
  */
 export function createGate(
   options: GateOptions,
   onRefusal: () => void,
 ): (incoming: IncomingMessage) => Login {
-  const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] } = options;
-  const { isProbeProof = () => false, devices } = options;
+  const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [], devices } = options;
   const failed = createMinuteCounter(nowUs);
   const clientAddress = createClientAddress(trustedProxies);
   const warn = createLoginLog(log, nowUs);
@@ -64,8 +61,8 @@ export function createGate(
     const username = isBlocked ? null : checkCredentials(incoming.headers.authorization);
     if (username !== null) return { username, cookie: devices?.cookieFor(incoming) };
     const requestId = newRequestId();
-    if (isOwnProbe(incoming, isProbeProof)) {
-      log.debug({ requestId, address }, 'received probe of earshot doctor');
+    // Tries no password: a probe of `earshot doctor`, or a scan.
+    if (incoming.method === 'GET' && incoming.headers.authorization === undefined) {
       return { refusal: unauthorized(requestId) };
     }
     const failures = failed.add(key);
@@ -85,16 +82,6 @@ export function createGate(
     });
     return { refusal: problemResponse(error, requestId, { 'Retry-After': String(seconds) }) };
   };
-}
-
-/** Probes are GET requests without a login. */
-function isOwnProbe(
-  { method, headers }: IncomingMessage,
-  isProbeProof: (value: string | undefined) => boolean,
-): boolean {
-  if (method !== 'GET' || headers.authorization !== undefined) return false;
-  const value = headers[probeProofHeader];
-  return isProbeProof(typeof value === 'string' ? value : undefined);
 }
 
 function unauthorized(requestId: string): Response {
@@ -151,33 +138,13 @@ function createMinuteCounter(nowUs: () => number) {
 
 /** Maximum length of the Authorization header. */
 const headerCharactersMax = 4_096;
-/** Maximum size of a remembered valid header. */
-const rememberedBytes = 1_024;
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
 /**
- * Creates the check. Always compares both halves with every pair, in constant time and over digests, so that
- * the time does not depend on the half or pair that differs. A valid header is repeated in every push, so its
- * bytes, padded to a fixed length, are remembered.
+ * Creates the check. Always compares both halves with every pair, in constant time and over digests, so that the time does
+ * not depend on the half or pair that differs.
  */
 export function createCredentialCheck(pairs: readonly CredentialPair[]): CredentialCheck {
-  const compare = createComparison(pairs);
-  const given = Buffer.alloc(rememberedBytes);
-  let valid: { header: Buffer; username: string } | undefined;
-  return (authorization) => {
-    // A character has up to three bytes in UTF-8.
-    if (authorization === undefined || 3 * authorization.length > rememberedBytes) {
-      return compare(authorization);
-    }
-    given.fill(0).write(authorization);
-    if (valid !== undefined && timingSafeEqual(valid.header, given)) return valid.username;
-    const username = compare(authorization);
-    if (username !== null) valid = { header: Buffer.from(given), username };
-    return username;
-  };
-}
-
-function createComparison(pairs: readonly CredentialPair[]): CredentialCheck {
   const accepted = pairs.flatMap(digestsOf);
   return (authorization) => {
     const given = parseHeader(authorization);

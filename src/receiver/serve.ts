@@ -1,27 +1,28 @@
 /** Composes the receiver: store, index, certificate, listeners. Closes them in reverse order. */
-
-import type { Readiness, UnreadyReason } from '../core/api/app.ts';
-import type { ConsoleParts } from '../core/api/listener-slot.ts';
-import type { Io } from '../core/cli/io.ts';
-import type { StartConfig } from '../core/config/config.ts';
 import {
-  type CredentialPairs,
-  createProbeProofCheck,
-  watchCredentialsFile,
-} from '../core/config/endpoint-credentials.ts';
+  type ConsoleOptions,
+  createConsoleApp,
+  type Readiness,
+  type UnreadyReason,
+} from '../core/api/app.ts';
+import { type ConsoleParts, loadListenerSlots } from '../core/api/listener-slot.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import { nameCalled } from '../core/cli/output.ts';
+import type { ServeConfig, StartConfig } from '../core/config/config.ts';
+import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { type Closers, createClosers } from '../core/host/job.ts';
 import { startIdleCollection } from '../core/host/memory.ts';
 import { type Listener, startListener } from '../core/http/listener.ts';
-import { hostInUrl } from '../core/http/network-address.ts';
+import { hostInUrl, localUrl } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';
 import { createStatus, loadStatusParts, type StatusSources } from '../core/status/status.ts';
-import { AppError, errorText } from '../core/terms/app-error.ts';
+import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
 import type { Logger, Receipt } from '../core/terms/ports.ts';
 import { openConfiguredStore } from '../store/open-configured.ts';
 import type { Store } from '../store/store.ts';
+import { tablesOf } from '../store/tables.ts';
 import { createReceiverApp } from './app.ts';
-import { createCredentialCheck, type GateOptions } from './basic-auth.ts';
-import { createReadiness, serveQueries } from './console.ts';
+import { createCredentialCheck, createDeviceCookies, createGate } from './basic-auth.ts';
 import { startDeliveryMarks } from './own-jobs.ts';
 import type { JobContext, ServedCertificate, Service, ServiceContext } from './slots.ts';
 
@@ -63,11 +64,12 @@ export async function serve(config: StartConfig, log: Logger, io: Io): Promise<R
     const certificate = services.find((one) => one.certificate !== undefined)?.certificate;
     const marks = startDeliveryMarks(store, { nowUs, log });
     closers.add(() => marks.stop());
-    const credentials = startCredentials(config, log, nowUs);
+    const credentials = startCredentials(config, log);
     closers.add(() => credentials.stop());
     const idle = startIdleCollection(closers);
     const app = createReceiverApp({
-      ...{ intake: store, ...credentials.accepts, log, nowUs, newRequestId: newId },
+      ...{ intake: store, log, nowUs, newRequestId: newId },
+      checkCredentials: credentials.checkCredentials,
       trustedProxies: config.trustedProxies,
       observe: (...request) => {
         idle.note();
@@ -144,42 +146,34 @@ function malformedResponse(log: Logger, newId: () => string): (error: unknown) =
     const requestId = newId();
     const reason = errorText(error);
     log.debug({ requestId, reason }, 'malformed request');
-    return problemResponse(new AppError('invalid', 'The request is malformed.'), requestId);
+    return malformed(requestId);
   };
 }
 
-type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
+const malformed = (requestId: string) =>
+  problemResponse(new AppError('invalid', 'The request is malformed.'), requestId);
 
 /** Accepts the credential pairs of the variables, or those of the file, which is reloaded when it changes. */
 function startCredentials(
   { credentials: { source, pairs: current }, dataDir }: StartConfig,
   log: Logger,
-  nowUs: () => number,
-): { accepts: Accepts; accepted(): CredentialPairs; stop(): void } {
+) {
   let accepted = current;
   let check = createCredentialCheck(accepted);
-  const checkProof = createProbeProofCheck(nowUs);
-  const accepts: Accepts = {
-    checkCredentials: (authorization) => check(authorization),
-    isProbeProof: (value) => checkProof(value, accepted),
+  const onChange = (pairs: CredentialPairs) => {
+    accepted = acceptedAfter(accepted, pairs, log);
+    check = createCredentialCheck(accepted);
+    log.info({ accepted: accepted.length }, 'reloaded endpoint credentials');
   };
-  if (source !== 'file') return { accepts, accepted: () => accepted, stop: () => undefined };
-  const watch = watchCredentialsFile({
-    dataDir,
-    current,
-    onChange: (pairs) => {
-      accepted = acceptedAfter(accepted, pairs, log);
-      check = createCredentialCheck(accepted);
-      log.info({ accepted: accepted.length }, 'reloaded endpoint credentials');
-    },
-    onProblem: (reason) => {
-      log.error(
-        { reason },
-        'failed to reload endpoint credentials; the previous credentials stay valid',
-      );
-    },
-  });
-  return { accepts, accepted: () => accepted, stop: () => watch.stop() };
+  const failed = 'failed to reload endpoint credentials; the previous credentials stay valid';
+  const onProblem = (reason: string) => log.error({ reason }, failed);
+  const watch =
+    source === 'file' ? watchCredentialsFile({ dataDir, current, onChange, onProblem }) : null;
+  return {
+    checkCredentials: (authorization: string | undefined) => check(authorization),
+    accepted: () => accepted,
+    stop: () => watch?.stop(),
+  };
 }
 
 /**
@@ -247,4 +241,111 @@ function statusSourcesOf(
     background = running;
   };
   return { sources, setBackgroundJobs };
+}
+
+/** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
+const username = 'earshot';
+
+/** For the viewers of 16 live streams, each with a few connections, and some programs. */
+const connectionsMax = 200;
+
+/** Time to send an answer of a thousand records at shutdown. */
+const consoleGraceMs = 2_000;
+
+/** What the private listener reads. Features declare the parts of their services. */
+type QueryParts = Pick<ConsoleOptions, 'status' | 'statusParts' | 'setting' | 'readiness' | 'log'> &
+  Partial<ConsoleOptions> & { store: Store };
+
+/**
+ * Opens the private listener. Returns its address, for example `http://127.0.0.1:8080`; null for none. Failures are
+ * logged; intake continues without queries.
+ */
+async function serveQueries(
+  { console }: Pick<ServeConfig, 'console'>,
+  { store, ...parts }: QueryParts,
+  { nowUs, newId, features, env }: Io,
+): Promise<{ consoleUrl: string | null; close(): Promise<void> }> {
+  const none = { consoleUrl: null, close: async () => undefined };
+  if (console === null) return none;
+  const { listen, password, url: consoleUrl, ...served } = console;
+  const closing = new AbortController();
+  const gate = { log: parts.log, nowUs, newRequestId: newId };
+  const authorize =
+    password === undefined
+      ? null
+      : createGate(
+          {
+            ...{ ...gate, devices: createDeviceCookies({ nowUs, newId }) },
+            checkCredentials: createCredentialCheck([{ username, password }]),
+          },
+          () => undefined,
+        );
+  const tables = tablesOf(features).map(({ group }) => [group, Reflect.get(store, group)]);
+  const options = {
+    ...{ ...Object.fromEntries(tables), notifications: store, quarantine: store },
+    ...{ ...parts, ...served, ...gate, consoleUrl, authorize, closing: closing.signal },
+    ...{ slots: await loadListenerSlots(features), programName: nameCalled(env) },
+    listenHost: listen.host,
+  };
+  try {
+    const opened = await startListener({
+      // Each group of tables is a port of the store.
+      ...{ fetch: createConsoleApp(options as unknown as ConsoleOptions).fetch, listen },
+      ...{ listenVariable: 'EARSHOT_CONSOLE_LISTEN', limits: { connectionsMax } },
+      onBadRequest: () => malformed(newId()),
+    });
+    const close = () => {
+      closing.abort();
+      return opened.close(consoleGraceMs);
+    };
+    return { consoleUrl: localUrl(opened.address), close };
+  } catch (error) {
+    if (!isAppError(error, 'configuration')) throw error;
+    const message = 'failed to open the private listener; notifications are still accepted';
+    parts.log.error({ reason: errorText(error) }, message);
+    return none;
+  }
+}
+
+/** Maximum time for one small commit. A slower disk delays senders for too long. */
+const writeTimeoutMs = 3_000;
+
+export function createReadiness(parts: {
+  store: Pick<Store, 'checkWritable' | 'isWriterRunning'>;
+  /** Absent behind a proxy, which has the certificate. */
+  certificate?: Pick<ServedCertificate, 'served'> | undefined;
+  nowUs: () => number;
+  timeoutMs?: number;
+}): Readiness {
+  const { store, certificate, nowUs, timeoutMs = writeTimeoutMs } = parts;
+  return async () => {
+    const found = [await writeFault(store, timeoutMs), certificateFault(certificate, nowUs())];
+    return found.filter((reason) => reason !== null);
+  };
+}
+
+async function writeFault(
+  store: Pick<Store, 'checkWritable' | 'isWriterRunning'>,
+  timeoutMs: number,
+): Promise<UnreadyReason | null> {
+  const done = new AbortController();
+  const timeout = pause(timeoutMs, done.signal).then(() => 'writer' as const);
+  const fault = store.checkWritable().then(
+    () => null,
+    () => (store.isWriterRunning() ? 'store' : 'writer'),
+  );
+  const first = await Promise.race([fault, timeout]);
+  done.abort();
+  return first;
+}
+
+function certificateFault(
+  certificate: Pick<ServedCertificate, 'served'> | undefined,
+  nowUs: number,
+): UnreadyReason | null {
+  if (certificate === undefined) return null;
+  const served = certificate.served();
+  if (served === null) return 'certificate';
+  const { notBeforeUs, notAfterUs } = served;
+  return notBeforeUs <= nowUs && nowUs < notAfterUs ? null : 'certificate';
 }

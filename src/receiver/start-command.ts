@@ -269,23 +269,15 @@ async function sendHeartbeats(
   }
 }
 
-/**
- * True if the store answers in time, even with a refusal: a restart does not free disk space. A refusal
- * may end an older call that timed out, so it counts only if a second call is answered, too.
- */
+/** True if the store answers in time, even with a refusal: a restart does not free disk space. */
 async function answers(store: Pick<Intake, 'checkWritable'>, timeoutMs: number): Promise<boolean> {
-  const ask = async () => {
-    const { promise: timeout, resolve } = Promise.withResolvers<'timeout'>();
-    const timer = setTimeout(resolve, timeoutMs, 'timeout');
-    timer.unref();
-    const answer = store.checkWritable().then(
-      () => 'writable' as const,
-      () => 'refused' as const,
-    );
-    return Promise.race([answer, timeout]).finally(() => clearTimeout(timer));
-  };
-  const first = await ask();
-  return (first === 'refused' ? await ask() : first) !== 'timeout';
+  const enough = new AbortController();
+  const timeout = pause(timeoutMs, enough.signal).then(() => false);
+  const answer = store.checkWritable().then(
+    () => true,
+    () => true,
+  );
+  return Promise.race([answer, timeout]).finally(() => enough.abort());
 }
 
 /**

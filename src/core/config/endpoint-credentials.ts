@@ -1,11 +1,9 @@
 /** Credentials that the receiver accepts: from the variables, or from the data directory. */
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
+import { fileMark, readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
 import { faultError } from '../terms/faults.ts';
 import { jsonOf } from '../terms/text.ts';
@@ -110,7 +108,7 @@ export function watchCredentialsFile(options: {
   // Unset: the file may have changed since the current pairs were read.
   let seen: string | undefined;
   const check = () => {
-    const mark = markOf(dataDir);
+    const mark = fileMark(join(dataDir, credentialsFileName));
     if (mark === seen) return;
     seen = mark;
     try {
@@ -128,57 +126,5 @@ export function watchCredentialsFile(options: {
   return { stop: () => clearInterval(timer) };
 }
 
-/** Returns a mark that changes when the file is replaced, written or made readable for others. */
-function markOf(dataDir: string): string {
-  try {
-    const stats = statSync(join(dataDir, credentialsFileName), { throwIfNoEntry: false });
-    return stats === undefined ? '' : `${stats.ino} ${stats.mtimeMs} ${stats.size} ${stats.mode}`;
-  } catch {
-    return 'unreadable';
-  }
-}
-
-export const probeProofHeader = 'earshot-probe';
-
 /** A user name and password of the endpoint. */
-export interface CredentialPair {
-  username: string;
-  password: string;
-}
-
-/** Maximum age of a proof, and maximum difference between the clocks of two machines. */
-const validUs = 300_000_000;
-/** Maximum number of remembered proofs. Further proofs are refused. */
-const rememberedMax = 1_000;
-const form = /^(\d{1,17})\.([0-9a-zA-Z-]{16,64})\.([0-9a-f]{64})$/;
-
-/** Returns the header's value. `nonce` must not be used twice. */
-export function probeProof(pair: CredentialPair, nowUs: number, nonce: string): string {
-  const stamp = `${Math.round(nowUs)}.${nonce}`;
-  return `${stamp}.${macOf(pair, stamp).toString('hex')}`;
-}
-
-/** Returns a check that accepts each proof once, if it was made with one of the pairs at about this time. */
-export function createProbeProofCheck(
-  nowUs: () => number,
-): (value: string | undefined, pairs: readonly CredentialPair[]) => boolean {
-  /** Creation time of each used proof. */
-  const used = new Map<string, number>();
-  return (value, pairs) => {
-    const [, time, nonce, mac] = form.exec(value ?? '') ?? [];
-    if (time === undefined || nonce === undefined || mac === undefined) return false;
-    const isRecent = (us: number) => Math.abs(nowUs() - us) <= validUs;
-    const stamp = `${time}.${nonce}`;
-    if (!isRecent(Number(time)) || used.has(stamp)) return false;
-    const given = Buffer.from(mac, 'hex');
-    if (!pairs.some((pair) => timingSafeEqual(macOf(pair, stamp), given))) return false;
-    for (const [other, us] of used) if (!isRecent(us)) used.delete(other);
-    if (used.size >= rememberedMax) return false;
-    used.set(stamp, Number(time));
-    return true;
-  };
-}
-
-function macOf({ username, password }: CredentialPair, stamp: string): Buffer {
-  return createHmac('sha256', password).update(`earshot probe ${username} ${stamp}`).digest();
-}
+export type CredentialPair = CredentialPairs[number];

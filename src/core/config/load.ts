@@ -2,7 +2,7 @@
 
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../terms/app-error.ts';
-import { editDistance } from '../terms/text.ts';
+import { nearestName } from '../terms/text.ts';
 import type { FileKey } from './subscriptions-file.ts';
 
 /** A variable. The schema parses its text; `default` is a text too. */
@@ -140,9 +140,7 @@ export function checkSections(
   names: readonly string[],
 ): { config: Readonly<Record<string, unknown>>; problems: ConfigProblem[] } {
   const { variables, sections } = environment.settings;
-  const unknown = unknownNames(environment);
-  const suspects = new Set(unknown.map(({ meant }) => meant));
-  const all: ConfigProblem[] = unknown.map(({ problem }) => problem);
+  const all = unknownNames(environment);
   const readings = new Map<string, Reading>();
   const config: Record<string, unknown> = {};
   for (const section of new Set(names)) {
@@ -160,8 +158,7 @@ export function checkSections(
     const reader: Reader<never> = {
       // Each value was parsed by the schema that defines its type.
       value: (name) => reading(name).value as never,
-      failed: (...names) =>
-        names.filter((name) => reading(name).problem !== null || suspects.has(name)).length > 0,
+      failed: (...names) => names.filter((name) => reading(name).problem !== null).length > 0,
       report: (variable, message, advice) => void problems.push({ variable, message, advice }),
       stop: () => {
         throw stopped;
@@ -268,31 +265,19 @@ function orList(words: readonly string[]): string {
   return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' or ');
 }
 
-/** Returns unknown EARSHOT_ variables, each with the variable that is probably meant. */
-function unknownNames({ env, settings }: Environment) {
-  const known = new Map<string, string>(
-    Object.entries(settings.variables).flatMap(([name, { secret }]) =>
-      secret === true
-        ? [
-            [name, name],
-            [`${name}_FILE`, name],
-          ]
-        : [[name, name]],
-    ),
+/** Returns a problem for each unknown EARSHOT_ variable, with the one that is probably meant. */
+function unknownNames({ env, settings }: Environment): ConfigProblem[] {
+  const known = Object.entries(settings.variables).flatMap(([name, { secret }]) =>
+    secret === true ? [name, `${name}_FILE`] : [name],
   );
-  return Object.keys(env)
-    .filter((name) => name.startsWith('EARSHOT_') && !known.has(name))
-    .map((name) => {
-      const distances = [...known.keys()].map((one) => ({ one, far: editDistance(name, one) }));
-      const nearest = distances.reduce((best, next) => (next.far < best.far ? next : best));
-      const isNear = nearest.far <= (name.length - 'EARSHOT_'.length) / 2;
-      const advice = isNear ? `Did you mean ${nearest.one}?` : 'Remove it.';
-      const message = `${name} is not a known variable.`;
-      return {
-        problem: { variable: name, message, advice },
-        meant: isNear ? known.get(nearest.one) : undefined,
-      };
-    });
+  const unknown = Object.keys(env).filter(
+    (one) => one.startsWith('EARSHOT_') && !known.includes(one),
+  );
+  return unknown.map((variable) => {
+    const nearest = nearestName(variable, known);
+    const advice = nearest === null ? 'Remove it.' : `Did you mean ${nearest}?`;
+    return { variable, message: `${variable} is not a known variable.`, advice };
+  });
 }
 
 /** Freezes a value recursively. */

@@ -7,10 +7,10 @@ import {
   checkPublicUrl,
   resolveName,
 } from '../../admin/endpoint-checks.ts';
-import { createEndpointProbe, hostOf, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { createEndpointProbe, hostOf } from '../../admin/endpoint-probe.ts';
 import { sessionFileName } from '../../admin/session.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { credentialsFileName, probeProof } from '../../core/config/endpoint-credentials.ts';
+import { credentialsFileName } from '../../core/config/endpoint-credentials.ts';
 import { checkSecretFiles, type Step } from '../../core/doctor/steps.ts';
 import { isLoopbackHost } from '../../core/http/network-address.ts';
 import { finding, situationAt } from '../../core/terms/evaluation.ts';
@@ -61,12 +61,10 @@ export function endpointSteps(settings: OwnSettings, io: Io): Step[] {
     ];
   }
   const { nowUs } = io;
-  const { publicUrl = '', serve, account, probeWithExtra } = settings;
+  const { publicUrl = '', serve, account, probeWithExtra: withExtra } = settings;
   const endpoint = endpointOf(publicUrl, defaultSubscriptionName);
   const pairs = account?.endpoint.pairs ?? serve?.credentials.pairs ?? [];
-  const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs.at(-1), io);
-  const withExtra = probeWithExtra && proving(probeWithExtra);
-  const publicly = proving(createEndpointProbe());
+  const publicly = createEndpointProbe();
   const isLocal = [publicUrl, settings.catalogueUrl].every(isOfThisMachine);
   return [
     { name: 'public URL', needs: [], run: async () => checkPublicUrl(settings.publicUrl) },
@@ -91,15 +89,4 @@ export function endpointSteps(settings: OwnSettings, io: Io): Step[] {
 function isOfThisMachine(text: string | undefined): boolean {
   const url = URL.parse(text ?? '');
   return url !== null && isLoopbackHost(hostOf(url));
-}
-
-/** Adds a proof to probes without a login, so that the receiver does not count them as failed logins. */
-function provingProbe(
-  probe: ProbeEndpoint,
-  pair: { username: string; password: string } | undefined,
-  { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
-): ProbeEndpoint {
-  if (pair === undefined) return probe;
-  return (endpoint, credentials) =>
-    probe(endpoint, credentials, credentials === null ? probeProof(pair, nowUs(), newId()) : null);
 }

@@ -32,7 +32,6 @@ async function open() {
 describe('a hundred failed logins in a minute', () => {
   it.each<[string, Sent & { path?: string }]>([
     ['wrong users', { headers: { authorization: basic('a: word', 'admin') } }],
-    ['no login', {}],
     ['no Basic login', { headers: { authorization: 'Bearer x' } }],
     ['other methods', { method: 'POST', headers: { authorization: basic('x') } }],
     ['pages', { path: '/', headers: { authorization: basic('x') } }],
@@ -71,7 +70,7 @@ describe('a browser that has logged in', () => {
     expect(await login(good, `a=b; ${pair}; c=d`)).toBe(200);
     expect((await get(path, { headers: { cookie: pair } })).status).toBe(401);
     // It may guess a hundred times itself.
-    await guess(99, pair);
+    await guess(100, pair);
     expect(await login(good, pair)).toBe(429);
   });
 

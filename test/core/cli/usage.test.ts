@@ -74,7 +74,7 @@ describe('usage errors', () => {
       /Allowed choices are table, json\.[\s\S]*earshot query drift --help/,
     ],
     ['query --product x', /unknown option '--product'[\s\S]*Did you mean --product-id\?/],
-    ['quarantine shw 1', /unknown command 'shw'[\s\S]*Did you mean show\?/],
+    ['admin confg', /unknown command 'confg'[\s\S]*Did you mean config\?/],
     ['sinks ded', /too many arguments for 'list'[\s\S]*sinks list --help/],
     ['query products --explain -o csv', /--explain supports only table and json output/],
     ['query --data-dir', /'--data-dir <folder>' argument missing/],

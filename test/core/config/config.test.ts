@@ -200,10 +200,6 @@ it.each<[env: Env, ...problems: string[]]>([
     ...['EARSHOT_ACCOUNT_TOTP: must be six digits', belongTogether],
   ],
   [
-    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWRD: 'x' },
-    'EARSHOT_ACCOUNT_PASSWRD is not a known variable',
-  ],
-  [
     { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD_FILE: 'gone' },
     unreadable('EARSHOT_ACCOUNT_PASSWORD_FILE'),
   ],
@@ -214,7 +210,6 @@ it.each<[env: Env, ...problems: string[]]>([
     { EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'gone' },
     unreadable('EARSHOT_INFERENCE_API_KEY_FILE'),
   ],
-  [{ ...key, EARSHOT_INFERENCE_MODLE: 'x' }, 'Did you mean EARSHOT_INFERENCE_MODEL?'],
   [
     { ...key, EARSHOT_INFERENCE_URL: 'http://inference.example.org' },
     ...['EARSHOT_INFERENCE_URL: must be an https URL', 'EARSHOT_INFERENCE_MODEL is not'],

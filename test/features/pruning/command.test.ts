@@ -72,10 +72,10 @@ describe('earshot prune', () => {
   });
 
   it.each([
-    ['--older-than 365', 'must be an age such as 365d, 52w or 36h. Did you mean 365d?'],
+    ['--older-than 365', 'must be an age such as 365d, 52w or 36h'],
     ['--older-than -1d', 'must be an age such as'],
     ['--to-size 20', 'must be a size such as 50GB or 20GiB.'],
-    ['--to-size 20gb', 'Did you mean 20GB?'],
+    ['--to-size 20gb', 'must be a size such as 50GB or 20GiB'],
     ['--remove-reader x --dry-run', "cannot be used with option '--dry-run'"],
   ])('refuses %s', async (flags, message) => {
     const { run } = await openContext();

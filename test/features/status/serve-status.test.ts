@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readState, writeState } from '../../../src/features/certificate/certificate.ts';
 import { readCertificateStatus } from '../../../src/features/certificate/status.ts';
-import { createReadiness } from '../../../src/receiver/console.ts';
+import { createReadiness } from '../../../src/receiver/serve.ts';
 import { notification } from '../../helpers/deliveries.ts';
 
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

@@ -252,7 +252,7 @@ const connectionsMax = 200;
 /** Time to send an answer of a thousand records at shutdown. */
 const consoleGraceMs = 2_000;
 
-/** What the private listener reads. Features declare the parts of their services. */
+/** Data of the private listener. Features declare the parts of their services. */
 type QueryParts = Pick<ConsoleOptions, 'status' | 'statusParts' | 'setting' | 'readiness' | 'log'> &
   Partial<ConsoleOptions> & { store: Store };
 

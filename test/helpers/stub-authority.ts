@@ -19,7 +19,8 @@ export type Step =
   | 'authorization'
   | 'challenge'
   | 'finalize'
-  | 'certificate';
+  | 'certificate'
+  | 'renewalInfo';
 
 export interface Answer {
   status: number;
@@ -44,6 +45,8 @@ export interface StubOptions {
   lifetimeMs?: number;
   /** Issues for this name instead of the ordered one. */
   issueFor?: string;
+  /** Offers renewal information: the response for a certificate. */
+  renewalInfo?: (certificateId: string) => { start: unknown; end: unknown };
   /** Requires proof of the name first; any response to the challenge is accepted. */
   unproved?: boolean;
   /** The token of that challenge. */
@@ -134,7 +137,7 @@ async function createAnswers(options: StubOptions) {
       ...(status === 'valid' ? { certificate: `${origin}/certificate/${index}` } : {}),
     });
     const answers: Record<Step, () => Answer | Promise<Answer>> = {
-      directory: () => answer(directoryOf(origin)),
+      directory: () => answer(directoryOf(origin, options)),
       nonce: () => answer('', 200),
       newAccount: () => answer({ status: 'valid' }, 201, { location: `${origin}/account/0` }),
       account: () => answer({ status: 'valid' }),
@@ -156,16 +159,18 @@ async function createAnswers(options: StubOptions) {
         return answer(orderBody(number, order));
       },
       certificate: () => answer(order.chain),
+      renewalInfo: () => answer({ suggestedWindow: options.renewalInfo?.(path.slice(13)) }),
     };
     return answers[step]();
   };
 }
 
-function directoryOf(origin: string) {
+function directoryOf(origin: string, { renewalInfo }: StubOptions) {
   return {
     newNonce: `${origin}/nonce`,
     newAccount: `${origin}/newAccount`,
     newOrder: `${origin}/newOrder`,
+    ...(renewalInfo === undefined ? {} : { renewalInfo: `${origin}/renewalInfo` }),
   };
 }
 

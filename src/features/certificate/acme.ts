@@ -1,5 +1,6 @@
-/** Orders and renews the certificate at an authority with acme-client (ACME, RFC 8555). */
+/** Orders and renews the certificate at an authority with acme-client (ACME, RFC 8555 and RFC 9773). */
 import { Agent } from 'node:https';
+import { AuthorityKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
 import { Client, crypto } from 'acme-client';
 import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
@@ -181,10 +182,11 @@ export async function renew(context: AcmeContext, when: RenewWhen): Promise<OwnC
   const { dataDir, settings, nowUs, signal } = context;
   const read = () => renewalStatus(dataDir, settings);
   const before = read();
-  if (!isDue(before, when, nowUs())) return null;
+  if (!isDue(before, when, nowUs()) && !needsAdvice(before, nowUs())) return null;
   const waitMs = when === 'due' ? 0 : requestedWaitMs;
   const release = await context.acquireLock('certificate', { waitMs, signal });
   try {
+    if (needsAdvice(read(), nowUs())) await saveAdvice(context, read());
     const now = read();
     // Another process may have renewed it during the wait.
     const isNew = now.saved?.cert !== before.saved?.cert;
@@ -206,6 +208,43 @@ function isDue({ certificate, renewsAtUs, state }: Status, when: RenewWhen, nowU
   return nowUs >= (nextAttemptAtUs ?? 0) || nowUs < (lastAttemptAtUs ?? 0);
 }
 
+/** Once a day; also if the last time is a day ahead, because the clock was set back. */
+function needsAdvice({ certificate, state: { window } }: Status, nowUs: number): boolean {
+  return certificate !== null && !(Math.abs(nowUs - (window?.checkedAtUs ?? 0)) < dayUs);
+}
+
+/** Time of RFC 3339 in microseconds. */
+const timeUs = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text) * 1000);
+const renewalInfoSchema = z.looseObject({
+  suggestedWindow: z.looseObject({ start: timeUs, end: timeUs }),
+});
+
+/** Saves a random time in the renewal window of the authority (RFC 9773); the last one when it cannot be read. */
+async function saveAdvice(context: AcmeContext, { state, certificate }: Status): Promise<void> {
+  const readAdvice = async () => {
+    const directory = await send(context, context.settings.directoryUrl);
+    const { renewalInfo } = z.looseObject({ renewalInfo: z.string() }).parse(directory.data);
+    const { data } = await send(
+      context,
+      `${renewalInfo}/${certificateIdOf(certificate?.cert ?? '')}`,
+    );
+    const { start, end } = renewalInfoSchema.parse(data).suggestedWindow;
+    return Math.round(start + context.random() * Math.max(0, end - start));
+  };
+  const renewAtUs = await readAdvice().catch(() => state.window?.renewAtUs ?? null);
+  const window = { renewAtUs, checkedAtUs: context.nowUs() };
+  await writeState(context.dataDir, { ...state, window });
+}
+
+/** Returns the id of RFC 9773, 4.1: the key identifier of the issuer and the serial number, with the sign byte of DER. */
+export function certificateIdOf(chainPem: string): string {
+  const certificate = new X509Certificate(chainPem);
+  const issuer = certificate.getExtension(AuthorityKeyIdentifierExtension);
+  const serial = certificate.serialNumber.replace(/^(?=[89a-f])/i, '00');
+  const parts = [issuer?.keyId ?? '', serial];
+  return parts.map((hex) => Buffer.from(hex, 'hex').toString('base64url')).join('.');
+}
+
 async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCertificate> {
   const { dataDir, settings, nowUs, random, signal } = context;
   const begun = { ...state, lastAttemptAtUs: nowUs() };
@@ -223,7 +262,7 @@ async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCert
     // in a week.
     const freshUs = Math.min(2 * dayUs, (certificate.notAfterUs - certificate.notBeforeUs) / 4);
     const [lastSuccessAtUs, nextAttemptAtUs] = [nowUs(), Math.round(nowUs() + freshUs)];
-    const success = { failures: 0, lastFailure: null };
+    const success = { failures: 0, lastFailure: null, window: null };
     await writeState(dataDir, { ...begun, ...success, lastSuccessAtUs, nextAttemptAtUs });
     return certificate;
   } catch (error) {

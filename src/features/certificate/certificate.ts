@@ -125,6 +125,8 @@ const stateSchema = z.object({
   nextAttemptAtUs: momentUs,
   /** With advice. */
   lastFailure: z.object({ text: z.string() }).nullable(),
+  /** Renewal advice of the authority (RFC 9773) for the current certificate; `renewAtUs` is null if there is none. */
+  window: z.object({ renewAtUs: momentUs, checkedAtUs: z.int() }).nullable(),
 });
 export type AcmeState = z.infer<typeof stateSchema>;
 
@@ -143,7 +145,7 @@ export function readState(dataDir: string, { directoryUrl, host }: Issue): AcmeS
   return {
     ...{ directoryUrl, host, accountKey: isOurs ? saved.accountKey : createKey() },
     ...{ failures: 0, lastAttemptAtUs: null, lastSuccessAtUs: null, nextAttemptAtUs: null },
-    lastFailure: null,
+    ...{ lastFailure: null, window: null },
   };
 }
 
@@ -192,13 +194,17 @@ export async function writeSaved(path: string, value: unknown): Promise<void> {
 /** A short lifetime is renewed with half of it left, to have time for retries. */
 const shortLifetimeUs = 10 * dayUs;
 
-/** Returns the time of the renewal: when a third of the lifetime is left, or half of a short one. */
-export function renewalDueUs({
-  notBeforeUs,
-  notAfterUs,
-}: Pick<LoadedCertificate, 'notBeforeUs' | 'notAfterUs'>): number {
+/**
+ * Returns the time of the renewal: when a third of the lifetime is left (half of a short one), or the time that the
+ * authority advises, if that is earlier.
+ */
+export function renewalDueUs(
+  { notBeforeUs, notAfterUs }: Pick<LoadedCertificate, 'notBeforeUs' | 'notAfterUs'>,
+  advisedAtUs: number | null,
+): number {
   const lifetimeUs = notAfterUs - notBeforeUs;
-  return Math.round(notAfterUs - lifetimeUs / (lifetimeUs <= shortLifetimeUs ? 2 : 3));
+  const leftUs = lifetimeUs / (lifetimeUs <= shortLifetimeUs ? 2 : 3);
+  return Math.round(Math.min(notAfterUs - leftUs, advisedAtUs ?? Number.POSITIVE_INFINITY));
 }
 
 /** The delay is doubled up to this maximum, unless the authority requests a longer one. */
@@ -220,7 +226,7 @@ export function renewalStatus(dataDir: string, { directoryUrl, host }: Issue) {
   const saved = readCertificate(dataDir);
   const certificate = saved?.directoryUrl === directoryUrl && saved.covers(host) ? saved : null;
   const state = readState(dataDir, { directoryUrl, host });
-  const renewsAtUs = certificate && renewalDueUs(certificate);
+  const renewsAtUs = certificate && renewalDueUs(certificate, state.window?.renewAtUs ?? null);
   return { saved, certificate, state, renewsAtUs };
 }
 

@@ -8,7 +8,7 @@ import { dayUs, minuteUs, openProgram } from './acme-context.ts';
 
 const steps: Step[] = [
   ...(['directory', 'nonce', 'newAccount', 'newOrder', 'authorization', 'challenge'] as const),
-  ...(['finalize', 'order', 'certificate'] as const),
+  ...(['finalize', 'order', 'certificate', 'renewalInfo'] as const),
 ];
 const problem = (type: string) => ({ type: `urn:ietf:params:acme:error:${type}`, detail: 'x' });
 
@@ -33,6 +33,7 @@ describe('orders with random interruptions', () => {
       const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };
       const authority = await startStubAuthority({
         ...{ nowMs: () => clock.us / 1000, unproved: true },
+        renewalInfo: () => ({ start: 'never', end: 'never' }),
       });
       const httpListen = { host: '127.0.0.1', port: await freePort() };
       const open = (dataDir?: string) =>

@@ -123,6 +123,34 @@ it.each([
   expect(program.state().failures).toBe(1);
 });
 
+it('an authority with renewal information is asked once a day, and determines an earlier renewal', async () => {
+  const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };
+  let start = new Date(clock.us / 1000 + 20 * 86_400_000).toISOString();
+  const renewalInfo = () => ({ start, end: start });
+  const authority = await startStubAuthority({ nowMs: () => clock.us / 1000, renewalInfo });
+  const program = openProgram(authority, { clock });
+  const first = await program.check();
+  expect(first).not.toBeNull();
+  for (let day = 0; day < 19; day += 1) {
+    expect(await program.check()).toBeNull();
+    expect(await program.check()).toBeNull();
+    clock.us += dayUs;
+  }
+  expect(authority.count('renewalInfo')).toBe(19);
+  // An unreadable window changes nothing.
+  start = 'soon';
+  clock.us += 1.5 * dayUs;
+  expect(await program.check()).not.toBeNull();
+  // A window in the past, as of a faulty authority, does not lead to orders without end.
+  start = new Date(0).toISOString();
+  const orders = authority.count('newOrder');
+  for (let hour = 0; hour < 24 * 7; hour += 1) {
+    clock.us += 60 * minuteUs;
+    await program.check();
+  }
+  expect(authority.count('newOrder') - orders).toBeLessThan(5);
+});
+
 it('the challenge listener answers nothing without an order, and a port in use is reported', async () => {
   const port = await freePort();
   const { dataDir } = openProgram({ directoryUrl: 'https://authority.example', caPem: '' });

@@ -1,24 +1,26 @@
 /** Renewal times, retry delays and failure texts of certificates from an authority. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { failureOf } from '../../../src/features/certificate/acme.ts';
+import { certificateIdOf, failureOf } from '../../../src/features/certificate/acme.ts';
 import { renewalDueUs, retryDelayUs } from '../../../src/features/certificate/certificate.ts';
 
 const hourUs = 3_600_000_000;
 const dayUs = 24 * hourUs;
 const issue = { directoryUrl: 'https://ca.example/dir', host: 'earshot.example.org' };
 
-it('a certificate is renewed with a third of its lifetime left, or half of a short one', () => {
+it('a certificate is renewed with a third of its lifetime left, half of a short one, or earlier on advice', () => {
   const times = fc.record({
     notBeforeUs: fc.integer({ min: 0, max: 4e15 }),
     lifetimeUs: fc.integer({ min: 1e9, max: 1e14 }),
+    advisedUs: fc.integer({ min: 0, max: 5e15 }),
   });
   fc.assert(
-    fc.property(times, ({ notBeforeUs, lifetimeUs }) => {
+    fc.property(times, ({ notBeforeUs, lifetimeUs, advisedUs }) => {
       const certificate = { notBeforeUs, notAfterUs: notBeforeUs + lifetimeUs };
-      const dueUs = renewalDueUs(certificate);
+      const dueUs = renewalDueUs(certificate, null);
       const share = (certificate.notAfterUs - dueUs) / lifetimeUs;
       expect(share).toBeCloseTo(lifetimeUs <= 10 * dayUs ? 1 / 2 : 1 / 3, 3);
+      expect(renewalDueUs(certificate, advisedUs)).toBe(Math.min(advisedUs, dueUs));
     }),
   );
 });
@@ -33,6 +35,20 @@ it('the delay after a failure doubles from a minute to six hours, and follows a 
   expect(delay(10, hourUs)).toBe(6 * hourUs);
   expect(delay(1, 1e15)).toBe(7 * dayUs);
   expect(delay(1, 0, 1)).toBe(75e6);
+});
+
+it('the id of a certificate is that of the example in RFC 9773', () => {
+  const pem = `-----BEGIN CERTIFICATE-----
+MIIBQzCB66ADAgECAgUAh2VDITAKBggqhkjOPQQDAjAVMRMwEQYDVQQDEwpFeGFt
+cGxlIENBMCIYDzAwMDEwMTAxMDAwMDAwWhgPMDAwMTAxMDEwMDAwMDBaMBYxFDAS
+BgNVBAMTC2V4YW1wbGUuY29tMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEeBZu
+7cbpAYNXZLbbh8rNIzuOoqOOtmxA1v7cRm//AwyMwWxyHz4zfwmBhcSrf47NUAFf
+qzLQ2PPQxdTXREYEnKMjMCEwHwYDVR0jBBgwFoAUaYhba4dGQEHhs3uEe6CuLN4B
+yNQwCgYIKoZIzj0EAwIDRwAwRAIge09+S5TZAlw5tgtiVvuERV6cT4mfutXIlwTb
++FYN/8oCIClDsqBklhB9KAelFiYt9+6FDj3z4KGVelYM5MdsO3pK
+-----END CERTIFICATE-----
+`;
+  expect(certificateIdOf(pem)).toBe('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE');
 });
 
 describe('a failure', () => {

@@ -3,17 +3,20 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { type Connections, sqlErrors } from './connection.ts';
 import type { CopiedKey, EncodedContent, LogHead } from './terms.ts';
 
-/** Retention of the results of appends, for clients that do not know them. */
-const resultRetention = '1 day';
-
 /** Nodes without a report for this long are not waited for. */
 const nodeRetention = '1 day';
 
 /** Reports are kept longer, so that people see a lost node. */
 const reportRetention = '30 days';
 
-/** Tables and functions of checkpoints, and of the removal of entries. */
-export const checkpointSql = (partitionEntries: number) => `
+/** Entries that a new checkpoint must make removable: it contains all tables but the notifications. */
+const removableMinDefault = 100_000;
+
+/** Entries removed by one statement. */
+const removedMax = 1_000;
+
+/** Tables and functions of checkpoints. */
+export const checkpointSql = `
     CREATE TABLE earshot.checkpoint (
       number bigint NOT NULL,
       part integer NOT NULL,
@@ -34,34 +37,6 @@ export const checkpointSql = (partitionEntries: number) => `
         SELECT position FROM earshot.notification_key WHERE position <= up_to ORDER BY position LIMIT 10000);
       GET DIAGNOSTICS removed = ROW_COUNT;
       RETURN removed;
-    END $$;
-
-    -- Number of the last entry of the oldest partition, when all its notifications are pruned; otherwise null.
-    CREATE FUNCTION earshot.removable_number(up_to_position bigint) RETURNS bigint
-    LANGUAGE sql STABLE AS $$
-      SELECT last_number FROM (
-        SELECT substr(relname, 7)::bigint + ${partitionEntries} - 1 AS last_number
-        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-        WHERE inhparent = 'earshot.entry'::regclass ORDER BY substr(relname, 7)::bigint LIMIT 1) AS oldest
-      WHERE last_number <= (SELECT number FROM earshot.head)
-        AND up_to_position >= (SELECT last_position FROM earshot.entry
-          WHERE number <= last_number ORDER BY number DESC LIMIT 1)
-    $$;
-
-    -- Drops the oldest partition if it may be removed. Returns whether it was dropped.
-    CREATE FUNCTION earshot.drop_partition(up_to_number bigint, up_to_position bigint) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE AS $$
-    DECLARE
-      last_number bigint;
-    BEGIN
-      PERFORM set_config('lock_timeout', '2s', true);
-      PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
-      last_number := earshot.removable_number(up_to_position);
-      IF last_number IS NULL OR last_number > up_to_number THEN
-        RETURN false;
-      END IF;
-      EXECUTE format('DROP TABLE earshot.%I', 'entry_' || (last_number + 1 - ${partitionEntries}));
-      RETURN true;
     END $$;
 `;
 
@@ -116,7 +91,7 @@ export const copySql = `
       entry_number := log_head.number + 1;
       UPDATE earshot.head SET number = entry_number, position = log_head.position;
       INSERT INTO earshot.entry VALUES (entry_number, new_batch, new_node, clock_timestamp(),
-        log_head.position, true, '[]', new_encoding, new_payload);
+        log_head.position, '[]', new_encoding, new_payload);
       digest := (SELECT encode(sha256(payload), 'hex') FROM earshot.entry WHERE number = entry_number);
       RETURN NEXT;
     END $$;
@@ -131,12 +106,8 @@ export const copySql = `
     END $$;
 `;
 
-/** Adds the partitions of the next entries. */
-export async function addPartitions(query: Connections['query']): Promise<void> {
-  await query('SELECT earshot.add_partitions(number + 1) FROM earshot.head');
-}
-
-export function checkpoints({ query }: Connections) {
+/** `removableMin` is for tests. */
+export function checkpoints({ query }: Connections, removableMin = removableMinDefault) {
   /**
    * Returns the entry of the last checkpoint; null without one. A checkpoint is the content of all tables after an entry,
    * without notifications: a new node starts from it when earlier entries were removed.
@@ -180,30 +151,33 @@ export function checkpoints({ query }: Connections) {
       await query('DELETE FROM earshot.checkpoint WHERE number < $1', [number]);
     },
     /**
-     * Prepares space for the next entries, and removes results and reports that nobody needs. Removes keys up to
-     * `prunedPosition`, and the entries up to the last checkpoint that contain only notifications up to there and that
-     * all nodes of the last day have applied. `needsCheckpoint`: a newer checkpoint would permit the removal of more.
+     * Removes reports that nobody needs, keys up to `prunedPosition`, and the entries up to the last checkpoint that
+     * contain only notifications up to there and that all nodes of the last day have applied. `needsCheckpoint`: a newer
+     * checkpoint would permit the removal of many more.
      */
     maintain: async (prunedPosition: number) => {
-      await addPartitions(query);
-      await query(
-        `DELETE FROM earshot.appended WHERE appended_at < now() - interval '${resultRetention}'`,
-      );
       await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
       const keys = await removeKeys(query, prunedPosition);
       const checkpoint = (await checkpointNumber()) ?? 0;
-      const [node] = await query<{ applied: string | null }>(
-        `SELECT min(applied) AS applied FROM earshot.node
-         WHERE seen_at > now() - interval '${nodeRetention}'`,
+      const [row] = await query<{ applied: string | null; removable: string }>(
+        `SELECT (SELECT min(applied) FROM earshot.node
+             WHERE seen_at > now() - interval '${nodeRetention}') AS applied,
+           coalesce((SELECT number - 1 FROM earshot.entry WHERE last_position > $1
+             ORDER BY number LIMIT 1), (SELECT number - 1 FROM earshot.head)) AS removable`,
+        [prunedPosition],
       );
-      const upTo = Math.min(checkpoint, Number(node?.applied ?? Number.MAX_SAFE_INTEGER));
-      for (let partitions = 0; ; partitions += 1) {
-        const [row] = await query<{ dropped: boolean; left: string | null }>(
-          'SELECT earshot.drop_partition($1, $2) AS dropped, earshot.removable_number($2) AS left',
-          [upTo, prunedPosition],
+      const removable = Number(row?.removable ?? 0);
+      const upTo = Math.min(removable, checkpoint, Number(row?.applied ?? removable));
+      for (let entries = 0; ; ) {
+        const removed = await query(
+          `DELETE FROM earshot.entry WHERE number IN (SELECT number FROM earshot.entry
+             WHERE number <= $1 ORDER BY number LIMIT ${removedMax}) RETURNING number`,
+          [upTo],
         );
-        if (row?.dropped === true) continue;
-        return { keys, partitions, needsCheckpoint: Number(row?.left ?? 0) > checkpoint };
+        entries += removed.length;
+        if (removed.length < removedMax) {
+          return { keys, entries, needsCheckpoint: removable >= checkpoint + removableMin };
+        }
       }
     },
   };

@@ -14,7 +14,7 @@ import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openConfiguredStore } from '../../store/open-configured.ts';
 import type { CopiedLog, CopyOptions } from './copy-log.ts';
-import { openConfiguredLog } from './open.ts';
+import { noSharedLog, withLog } from './open.ts';
 import type { DatabaseState, KnownNode } from './postgres-log.ts';
 import { receiverCheck } from './status.ts';
 import type { LogHead } from './terms.ts';
@@ -24,44 +24,32 @@ const statusCommand = defineCommand('status', {
   flags: (command) => command.addOption(jsonOption()),
   help: `The command reads the database of EARSHOT_LOG_URL.
 
-Fields of --json: logId, state, entry, firstEntry, position, database, receivers.
+Fields of --json: logId, state, first, number, position, database, receivers.
   state       open: in use. copying: not complete yet. moved: another log continues this log
-  entry       number of the last entry; firstEntry is the first one that was not removed
+  number      number of the last entry; first is the first one that was not removed
   position    position of the last notification
-  database    version, waitsForStandby, standbys (null: the user may not see them)
-  receivers   name, id, leases, and its last report: applied, lag (entries), ageSeconds, version,
-              refusing and fault (reasons for refusing notifications and for not applying entries,
-              or null), freeBytes
+  database    version, waitsForStandby, standbys (null: the user may not see them), leases,
+              freeConnections
+  receivers   name, id, and its last report: applied, lag (entries), ageMs, version, refusing and
+              fault (reasons for refusing notifications and for not applying entries, or null),
+              freeBytes
 
 Examples:
   $ earshot admin log status    print the state
   $ earshot admin log status --json | jq '.receivers[].lag'    print the lag of each receiver
   $ earshot admin log    same as earshot admin log status`,
-  run: async (io, { json }: { json?: true }) => {
-    const log = await openConfiguredLog(loadConfig(io, ['data']), io, io.newId());
-    try {
+  run: (io, { json }: { json?: true }) =>
+    withLog(loadConfig(io, ['data']), io, async (log) => {
       const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
-      if (json) await printJson(io.stdout, toStatusJson(head, database, nodes), 'line');
-      else await printReport(io, statusReport(head, database, nodes, io.nowUs()));
-    } finally {
-      await log.close();
-    }
-  },
+      if (!json) return printReport(io, statusReport(head, database, nodes, io.nowUs()));
+      const receivers = nodes.map(
+        ({ facts: { credentials: _, startedAtUs: __, ...facts }, ...node }) => ({
+          ...{ ...node, ...facts },
+        }),
+      );
+      await printJson(io.stdout, { ...head, database, receivers }, 'line');
+    }),
 });
-
-function toStatusJson(head: LogHead, state: DatabaseState, nodes: readonly KnownNode[]) {
-  const { version, waitsForStandby, standbys } = state;
-  return {
-    ...{ logId: head.logId, state: head.state, entry: head.number, firstEntry: head.first },
-    ...{ position: head.position, database: { version, waitsForStandby, standbys } },
-    receivers: nodes.map(({ name, id, applied, lag, ageMs, facts }) => ({
-      ...{ name, id, leases: leasesOf(id, state), applied, lag },
-      ageSeconds: Math.round(ageMs / 1_000),
-      ...{ version: facts.version, refusing: facts.refusing, fault: facts.fault },
-      freeBytes: facts.freeBytes,
-    })),
-  };
-}
 
 const leasesOf = (id: string, { leases }: DatabaseState) =>
   leases.filter(({ nodeId }) => nodeId === id).map(({ name }) => name);
@@ -182,43 +170,27 @@ Examples:
   $ earshot admin log remove receiver-2    remove a receiver
   $ earshot admin log    print the other receivers
   $ earshot admin log status --json    print them as JSON`,
-  run: async (io: Io, _: object, name: string) => {
-    const log = await openConfiguredLog(loadConfig(io, ['data']), io, io.newId());
-    try {
+  run: (io: Io, _: object, name: string) =>
+    withLog(loadConfig(io, ['data']), io, async (log) => {
       if (await log.removeNode(name)) return void io.stderr.write(`Removed ${name}.\n`);
       throw new AppError('not_found', `There is no stopped receiver with the name ${name}.`, {
         advice:
           'Run `earshot admin log` to list the receivers. Stop the receiver at least 20 seconds before.',
       });
-    } finally {
-      await log.close();
-    }
-  },
+    }),
 });
 
 async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
-  const nodeId = io.newId();
-  const log = await openConfiguredLog(config, io, nodeId);
-  try {
+  return withLog(config, io, async (log, nodeId) => {
     await confirm(
       io,
       `Move the log in ${config.dataDir} into the shared log? At the end, the running receiver refuses notifications until it is restarted with EARSHOT_LOG_URL.`,
       flags,
     );
     const { copyToSharedLog } = await import('./copy-log.ts');
+    const acquireLock = createAcquireLock(config.dataDir);
     const copied = await withProgress(io, (onProgress) =>
-      copyToSharedLog({
-        ...{
-          ...config,
-          log,
-          nodeId,
-          newId: io.newId,
-          nowUs: io.nowUs,
-          signal: io.signal,
-          onProgress,
-        },
-        acquireLock: createAcquireLock(config.dataDir),
-      }),
+      copyToSharedLog({ ...io, ...config, log, nodeId, acquireLock, onProgress }),
     );
     const what = counted(copied.notifications, 'notification');
     io.stderr.write(
@@ -227,20 +199,15 @@ async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copie
         : `Moved ${what} into the shared log. Now restart the receiver with EARSHOT_LOG_URL.\n`,
     );
     return copied;
-  } finally {
-    await log.close();
-  }
+  });
 }
 
 async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
-  if (config.sharedLog === null) {
-    throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.');
-  }
   const store = await openConfiguredStore(config, io, { mustExist: true });
-  const { shared } = store;
-  if (shared === null) throw new Error('A store with a shared log has no shared.');
+  const { shared, acquireLock } = store;
   let isOpen = true;
   try {
+    if (shared === null) throw noSharedLog();
     await confirm(
       io,
       `Close the shared log, and continue with the log in ${config.dataDir} alone? All receivers refuse notifications until one is restarted without EARSHOT_LOG_URL.`,
@@ -248,11 +215,7 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
     );
     const { leaveSharedLog } = await import('./copy-log.ts');
     const copied = await withProgress(io, (onProgress) =>
-      leaveSharedLog({
-        ...{ ...config, log: shared.log, nodeId: shared.id, newId: io.newId, signal: io.signal },
-        nowUs: io.nowUs,
-        ...{ onProgress, caughtUp: shared.caughtUp, acquireLock: store.acquireLock },
-      }),
+      leaveSharedLog({ ...io, ...config, ...shared, nodeId: shared.id, acquireLock, onProgress }),
     );
     isOpen = false;
     io.stderr.write(

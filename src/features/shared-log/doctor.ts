@@ -12,7 +12,7 @@ import {
   ok,
   situationAt,
 } from '../../core/terms/evaluation.ts';
-import { openConfiguredLog } from './open.ts';
+import { withLog } from './open.ts';
 import type { DatabaseState } from './postgres-log.ts';
 import { receiverCheck } from './status.ts';
 
@@ -27,38 +27,30 @@ export const stepsOf: DoctorSlot['stepsOf'] = async ({ serve }, io) => {
   return [{ name: check, needs: needsOf(serve), run: () => checkSharedLog(serve, io) }];
 };
 
-async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
-  try {
-    const log = await openConfiguredLog(serve, io, io.newId());
-    try {
-      await log.check();
-      const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
-      const situation = situationAt(io.nowUs());
-      const names = nodes.map(({ name }) => name);
-      const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
-      const evaluated = [
-        ...nodes.map((node) => evaluate([receiverCheck], node, { situation, fine: ok(node.name) })),
-      ].filter(isProblem);
-      return [
-        finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
-        standbyFinding(database, serve.sharedLog?.needsStandby === true),
-        ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
-        finding(check, 'ok', `Receivers: ${names.join(', ') || 'none'}.`),
-        ...[...repeated].map((name) =>
-          warned(
-            `Several receivers have the name ${name}.`,
-            'Set EARSHOT_NODE of each receiver to another name.',
-          ),
+const checkSharedLog = (serve: ServeConfig, io: Io): Promise<Finding[]> =>
+  withLog(serve, io, async (log) => {
+    await log.check();
+    const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
+    const situation = situationAt(io.nowUs());
+    const names = nodes.map(({ name }) => name);
+    const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
+    const evaluated = nodes
+      .map((node) => evaluate([receiverCheck], node, { situation, fine: ok(node.name) }))
+      .filter(isProblem);
+    return [
+      finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
+      standbyFinding(database, serve.sharedLog?.needsStandby === true),
+      ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
+      finding(check, 'ok', `Receivers: ${names.join(', ') || 'none'}.`),
+      ...[...repeated].map((name) =>
+        warned(
+          `Several receivers have the name ${name}.`,
+          'Set EARSHOT_NODE of each receiver to another name.',
         ),
-        ...evaluated.map((one) => ({ check, ...one })),
-      ];
-    } finally {
-      await log.close();
-    }
-  } catch (error) {
-    return [failedFinding(check, error, 'Check EARSHOT_LOG_URL.')];
-  }
-}
+      ),
+      ...evaluated.map((one) => ({ check, ...one })),
+    ];
+  }).catch((error: unknown) => [failedFinding(check, error, 'Check EARSHOT_LOG_URL.')]);
 
 const warned = (text: string, nextStep: string) => finding(check, 'warning', text, nextStep);
 

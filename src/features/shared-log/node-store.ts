@@ -52,15 +52,10 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
   try {
     await thread.start();
     const known = await writer.place();
-    log = await options.openLog(known?.nodeId ?? options.newId());
+    const nodeId = known?.nodeId ?? options.newId();
+    log = await options.openLog(nodeId);
     await requireUsable(log, { isNew: known === null });
-    const place = known ?? (await join(writer, log, options.newId()));
-    const { nodeId } = place;
-    if (known === null) {
-      // Opened again with the id that the data directory has now.
-      await log.close();
-      log = await options.openLog(nodeId);
-    }
+    const place = known ?? (await join(writer, log, nodeId));
     await requireSameLog(log, place.logId, dataDir);
     const activity = new IntakeActivity();
     const follower = new Follower({
@@ -125,7 +120,10 @@ async function join(
   const stateFrom = (await log.checkpointNumber()) ?? 0;
   const place = { logId, nodeId, applied: first - 1, batchId: null, stateFrom };
   await writer.join(place);
-  return (await writer.place()) ?? place;
+  if ((await writer.place())?.nodeId === nodeId) return place;
+  throw new AppError('unavailable', 'Another program has just made this a receiver.', {
+    advice: 'Run the command again.',
+  });
 }
 
 /** Saves the state after the last applied entry, which is read on its own thread. */

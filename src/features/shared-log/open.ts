@@ -14,20 +14,31 @@ import { tablesOf } from '../../store/tables.ts';
 import type { SharedLog } from './postgres-log.ts';
 import { createFileSync } from './shared-files.ts';
 
+export const noSharedLog = (): AppError =>
+  new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.', {
+    advice: 'Set EARSHOT_LOG_URL to a PostgreSQL database. See docs/several-receivers.md.',
+  });
+
 /** Opens the shared log without a store. Throws `configuration` if it is not configured. */
-export async function openConfiguredLog(
+async function openConfiguredLog(
   { sharedLog }: Pick<Config, 'sharedLog'>,
   { newId, random }: Pick<StoreIo, 'newId' | 'random'>,
   nodeId: string,
 ): Promise<SharedLog> {
-  if (sharedLog === null) {
-    throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.', {
-      advice: 'Set EARSHOT_LOG_URL to a PostgreSQL database. See docs/several-receivers.md.',
-    });
-  }
-  // The driver of the database is loaded only with a shared log.
+  if (sharedLog === null) throw noSharedLog();
   const { openSharedLog } = await import('./postgres-log.ts');
   return openSharedLog({ ...sharedLog, nodeId, newId, random, log: silent });
+}
+
+/** Runs work with the shared log, as a new node or with the id of a known one. */
+export async function withLog<Result>(
+  config: Pick<Config, 'sharedLog'>,
+  io: Pick<StoreIo, 'newId' | 'random'>,
+  work: (log: SharedLog, nodeId: string) => Promise<Result>,
+  nodeId: string = io.newId(),
+): Promise<Result> {
+  const log = await openConfiguredLog(config, io, nodeId);
+  return work(log, nodeId).finally(log.close);
 }
 
 /** Opens the store of a node, or what all receivers share. */

@@ -5,10 +5,10 @@ import { jittered } from '../../core/host/job.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { IntakeActivity } from '../../store/log/intake-activity.ts';
-import { addPartitions, checkpoints, createCopyTarget } from './checkpoints.ts';
+import { checkpoints, createCopyTarget } from './checkpoints.ts';
 import { answerMs, type Connections, openConnections, ownError, sqlErrors } from './connection.ts';
 import { createLeases } from './leases.ts';
-import { migrationsOf, partitionEntriesDefault } from './schema.ts';
+import { migrations } from './schema.ts';
 import { createFiles } from './shared-files.ts';
 import {
   type AppendedEntry,
@@ -47,8 +47,8 @@ export interface SharedLogOptions {
   newId: () => string;
   random: () => number;
   log: Logger;
-  /** For tests: entries of a partition of a new log. */
-  partitionEntries?: number;
+  /** For tests: entries that need a new checkpoint. */
+  removableMin?: number;
 }
 
 /** Calls reject with `unavailable` when the database cannot be used, and when the result is unknown. */
@@ -62,7 +62,7 @@ export async function openSharedLog(options: SharedLogOptions) {
   const connections = openConnections(options.urls);
   try {
     await requireServer(connections);
-    await migrate(connections, migrationsOf(options.partitionEntries ?? partitionEntriesDefault));
+    await migrate(connections);
   } catch (error) {
     await connections.close();
     throw error;
@@ -72,7 +72,7 @@ export async function openSharedLog(options: SharedLogOptions) {
   let newest = 0;
   return {
     ...reads(connections),
-    ...checkpoints(connections),
+    ...checkpoints(connections, options.removableMin),
     ...nodeReports(connections, options.needsStandby),
     ...leases,
     files: createFiles(connections),
@@ -125,7 +125,7 @@ async function requireServer({ query }: Connections): Promise<void> {
 }
 
 /** Applies missing migrations, one transaction each, under a lock. */
-async function migrate({ query }: Connections, migrations: readonly string[]): Promise<void> {
+async function migrate({ query }: Connections): Promise<void> {
   const version = await schemaVersion(query);
   if (version > migrations.length) {
     throw new AppError(
@@ -198,8 +198,7 @@ async function appendEntry(
         outcomes: outcomesSchema.parse(row?.entry_outcomes),
       };
     } catch (error) {
-      if (isMissingPartition(error)) await addPartitions(query);
-      else if (!mayPass(error) || performance.now() + waitMs > deadlineMs) throw error;
+      if (!mayPass(error) || performance.now() + waitMs > deadlineMs) throw error;
       await delay(jittered(waitMs, random));
     }
   }
@@ -213,11 +212,6 @@ function mayPass(error: unknown): boolean {
   return (
     unknown === true || sqlState === '' || /^(08|25006|40|53300|55P03|57P)/.test(String(sqlState))
   );
-}
-
-/** 23514: no partition accepts the row. */
-function isMissingPartition(error: unknown): boolean {
-  return isAppError(error) && error.facts.sqlState === '23514';
 }
 
 async function checkWritable(

@@ -5,22 +5,19 @@ import { lockTimeoutMs, sqlErrors } from './connection.ts';
 import { leaseSql } from './leases.ts';
 import { fileSql } from './shared-files.ts';
 
-/** Entries of a partition. Pruning drops whole partitions. */
-export const partitionEntriesDefault = 500_000;
-
 /** SQL by version of the schema: the first element creates it, a later one upgrades a database by one version. */
-export const migrationsOf = (partitionEntries: number): readonly string[] => [
+export const migrations: readonly string[] = [
   /*
    * All functions are one statement of the client, so that a client that dies holds no lock.
    *
    * `head` has one row. `append` locks it until its commit: entries and positions become visible in their order, without
-   * gaps. Keys have their own table, because a unique index of a partitioned table must include the partition's column.
+   * gaps. Keys have their own table, which is smaller, and keeps keys after their entries were removed.
    * Untrusted text is stored as digest or in `payload` only: PostgreSQL accepts no NUL in text. Text has collation C,
    * which no upgrade of the operating system changes.
    *
    * `notification_key`: `subscription`, `product` and `content` are digests. `recovered_event`: events that were fetched
-   * from the catalogue; `pushed` after their push. `appended`: results of the last appends, for clients that do not know
-   * the result. `lease`: `term` grows with each new holder. `file`: files that all nodes share, such as credentials.
+   * from the catalogue; `pushed` after their push. `entry.asked`: repeated calls of clients that did not know the
+   * result. `lease`: `term` grows with each new holder. `file`: files that all nodes share, such as credentials.
    */
   `
     CREATE TABLE earshot.head (
@@ -35,15 +32,15 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
 
     CREATE TABLE earshot.entry (
       number bigint PRIMARY KEY,
-      batch_id uuid NOT NULL,
+      batch_id uuid NOT NULL UNIQUE,
       node uuid NOT NULL,
       appended_at timestamptz NOT NULL,
       last_position bigint NOT NULL,
-      has_items boolean NOT NULL,
       outcomes jsonb NOT NULL,
       encoding text COLLATE "C" NOT NULL,
-      payload bytea NOT NULL
-    ) PARTITION BY RANGE (number);
+      payload bytea NOT NULL,
+      asked integer NOT NULL DEFAULT 0
+    );
     -- Payloads are compressed.
     ALTER TABLE earshot.entry ALTER COLUMN payload SET STORAGE EXTERNAL;
 
@@ -67,14 +64,6 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
     );
     CREATE INDEX recovered_event_product ON earshot.recovered_event (product);
 
-    CREATE TABLE earshot.appended (
-      batch_id uuid PRIMARY KEY,
-      number bigint NOT NULL,
-      outcomes jsonb NOT NULL,
-      appended_at timestamptz NOT NULL,
-      asked integer NOT NULL DEFAULT 0
-    );
-
     CREATE TABLE earshot.node (
       id uuid PRIMARY KEY,
       name text COLLATE "C" NOT NULL,
@@ -83,28 +72,6 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       facts jsonb NOT NULL,
       seen_at timestamptz NOT NULL
     );
-
-    -- Adds the partition of an entry and the two after it.
-    CREATE FUNCTION earshot.add_partitions(from_number bigint) RETURNS void
-    LANGUAGE plpgsql VOLATILE AS $$
-    DECLARE
-      size constant bigint := ${partitionEntries};
-      low bigint;
-      name text;
-    BEGIN
-      PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
-      FOR i IN from_number / size .. from_number / size + 2 LOOP
-        low := i * size;
-        name := 'entry_' || low;
-        CONTINUE WHEN to_regclass('earshot.' || name) IS NOT NULL;
-        -- Attached afterwards: creating a partition directly would lock the table for readers.
-        EXECUTE format('CREATE TABLE earshot.%I (LIKE earshot.entry INCLUDING ALL)', name);
-        EXECUTE format(
-          'ALTER TABLE earshot.entry ATTACH PARTITION earshot.%I FOR VALUES FROM (%s) TO (%s)',
-          name, low, low + size);
-      END LOOP;
-    END $$;
-    SELECT earshot.add_partitions(1);
 
     -- Makes the commit of this transaction wait for the disk, and for the synchronous standby, if any.
     CREATE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
@@ -212,7 +179,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       PERFORM earshot.begin_durable(needs_standby);
       SELECT * INTO STRICT log_head FROM earshot.head FOR UPDATE;
       -- The update makes this commit wait for the disk and the standby, too: the first one may not have waited.
-      UPDATE earshot.appended SET asked = asked + 1 WHERE batch_id = new_batch
+      UPDATE earshot.entry SET asked = asked + 1 WHERE batch_id = new_batch
       RETURNING number, outcomes INTO entry_number, entry_outcomes;
       IF FOUND THEN
         RETURN NEXT;
@@ -249,8 +216,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       entry_number := log_head.number + 1;
       UPDATE earshot.head SET number = entry_number, position = log_head.position;
       INSERT INTO earshot.entry VALUES (entry_number, new_batch, new_node, clock_timestamp(), log_head.position,
-        items IS NOT NULL, entry_outcomes, new_encoding, new_payload);
-      INSERT INTO earshot.appended VALUES (new_batch, entry_number, entry_outcomes, clock_timestamp());
+        entry_outcomes, new_encoding, new_payload);
       RETURN NEXT;
     END $$;
 
@@ -278,7 +244,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
 
     ${leaseSql}
     ${fileSql}
-    ${checkpointSql(partitionEntries)}
+    ${checkpointSql}
     ${copySql}
   `,
 ];

@@ -13,7 +13,7 @@ import {
   withAlerts,
 } from '../../core/terms/evaluation.ts';
 import { counted, countText, lengthText, quoted, sizeText } from '../../core/terms/text.ts';
-import { openConfiguredLog } from './open.ts';
+import { withLog } from './open.ts';
 import type { KnownNode } from './postgres-log.ts';
 
 /** A receiver reports every five seconds; a restart takes a few. */
@@ -80,12 +80,8 @@ async function readNodes(sources: StatusSources) {
   const sharedLog = setting('sharedLog');
   const ownId = sharedLog === null ? null : await store.nodeId();
   if (ownId === null) return null;
-  const log = await openConfiguredLog({ sharedLog }, io, ownId);
-  try {
-    return { ownId, nodes: await log.nodes() };
-  } finally {
-    await log.close();
-  }
+  const nodes = await withLog({ sharedLog }, io, (log) => log.nodes(), ownId);
+  return { ownId, nodes };
 }
 
 const part = defineStatusPart({

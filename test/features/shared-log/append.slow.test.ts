@@ -39,7 +39,7 @@ describe.runIf(hasPostgres)('an append to the shared log', () => {
     const receipt = await store.accept(delivery(notification(1)));
     expect(receipt).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
     expect(proxy.cuts()).toBe(1);
-    const appended = await query(url, 'SELECT number, asked FROM earshot.appended');
+    const appended = await query(url, 'SELECT number, asked FROM earshot.entry');
     expect(appended).toEqual([{ number: '1', asked: 1 }]);
     await store.shared?.caughtUp();
     expect(await store.counts()).toMatchObject({ notifications: 1, duplicates: 0 });

@@ -45,7 +45,7 @@ describe.runIf(hasPostgres)('a new node', () => {
 
   it('gets the same content from all entries, and from a checkpoint', async () => {
     const url = await createDatabase(server());
-    const first = await openNode({ url, partitionEntries: 20 });
+    const first = await openNode({ url });
     await fill(first.store, 1);
     const fromStart = await openNode({ url });
     await fill(first.store, 100);
@@ -70,15 +70,15 @@ describe.runIf(hasPostgres)('a new node', () => {
 
   it('begins at the first entry that is left after pruning, and continues with the newest checkpoint', async () => {
     const url = await createDatabase(server());
-    const first = await openNode({ url, partitionEntries: 20 });
+    const first = await openNode({ url, removableMin: 20 });
     const { store } = first;
     for (const from of [1, 100, 200]) await fill(store, from);
     await store.shared?.caughtUp();
     const before = await store.shared?.log.maintain(15);
-    expect(before).toMatchObject({ keys: 15, partitions: 0, needsCheckpoint: true });
+    expect(before).toMatchObject({ keys: 15, entries: 0, needsCheckpoint: true });
     await store.shared?.saveCheckpoint();
-    expect(await store.shared?.log.maintain(15)).toMatchObject({ keys: 0, partitions: 1 });
-    expect(await store.shared?.log.head()).toMatchObject({ first: 20 });
+    expect(await store.shared?.log.maintain(15)).toMatchObject({ keys: 0, entries: 20 });
+    expect(await store.shared?.log.head()).toMatchObject({ first: 21 });
     const late = await openNode({ url });
     await late.store.shared?.caughtUp();
     const [content, found] = [comparableOf(first.dataDir), comparableOf(late.dataDir)];

@@ -64,18 +64,18 @@ export interface NodeOptions {
   dataDir?: string;
   needsStandby?: boolean;
   logger?: Logger;
-  partitionEntries?: number;
+  removableMin?: number;
 }
 
 /** Opens the shared log for a node; closed after the test. */
 export async function openLog(
-  { url, needsStandby = false, logger = silent, partitionEntries }: NodeOptions,
+  { url, needsStandby = false, logger = silent, removableMin }: NodeOptions,
   nodeId: string = randomUUID(),
 ): Promise<SharedLog> {
   const log = await openSharedLog({
     urls: typeof url === 'string' ? [url] : url,
     ...{ needsStandby, nodeId, newId: randomUUID, random: Math.random, log: logger },
-    ...(partitionEntries === undefined ? {} : { partitionEntries }),
+    ...(removableMin === undefined ? {} : { removableMin }),
   });
   onTestFinished(() => log.close());
   return log;

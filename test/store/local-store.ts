@@ -15,7 +15,6 @@ import type { Delivery } from '../../src/core/terms/ports.ts';
 import { openForWriting } from '../../src/store/engine/database.ts';
 import { storeError } from '../../src/store/engine/sqlite-error.ts';
 import { loadTables, withTables } from '../../src/store/engine/table-operations.ts';
-import { changes } from '../../src/store/log/changes.ts';
 import { IntakeActivity } from '../../src/store/log/intake-activity.ts';
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
 import { logReads } from '../../src/store/log/queries.ts';
@@ -29,6 +28,7 @@ import {
   pruneHorizon,
   prunePhases,
 } from '../../src/store/pruning/prune-queries.ts';
+import { changes } from '../../src/store/pruning/prune-writer.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
 import { readPorts, writePorts } from '../../src/store/store.ts';
 import { tableFiles } from '../../src/store/tables.ts';

@@ -12,15 +12,9 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { counted, countText, sizeText } from '../../core/terms/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
-import type {
-  LogSize,
-  Prunable,
-  PruneBlocker,
-  PruneRequest,
-  Retention,
-} from '../../store/pruning/terms.ts';
+import type { LogSize, Prunable, PruneRequest, Retention } from '../../store/pruning/terms.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
+import { blockerText, othersOf, type Pruned, pruneLog } from './job.ts';
 
 export const pruneCommand = defineCommand('prune', {
   description: 'Delete old notifications permanently and free disk space.',
@@ -229,12 +223,6 @@ function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string 
   return `Deleted ${parts.join(', ')}. earshot.db: ${file}, ${sizeText(givenBackBytes)} less.\n`;
 }
 
-/** Returns the removed rows of features, by group. */
-export function othersOf(pruned: Pruned): Record<string, number> {
-  const { notifications: _, quarantine: __, space: ___, ...others } = pruned;
-  return others;
-}
-
 interface Removed {
   pruned: Pruned;
   /** Reduction of the file size. */
@@ -292,10 +280,4 @@ async function removeReader(
   io.stderr.write(
     `Removed reader ${key}. When this reader runs again, it starts without a stored position.\n`,
   );
-}
-
-/** Describes a blocker: `reader downloads, at position 1,200 since 2026-01-03 …`. */
-export function blockerText({ name, position, sinceUs }: PruneBlocker): string {
-  const since = sinceUs === null ? '' : ` since ${shortDateUs(sinceUs)}`;
-  return `${name}, at position ${countText(Math.max(position, 0))}${since}`;
 }

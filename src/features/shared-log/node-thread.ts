@@ -10,12 +10,11 @@ import {
   createWriterConnection,
   type WriterConnection,
 } from '../../store/engine/writer-connection.ts';
-import { changes, pruneShortly } from '../../store/log/changes.ts';
 import { type PackedDelivery, unpackDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
-import { removePruned } from '../../store/pruning/prune-writer.ts';
-import { selectPrunable } from '../../store/pruning/select-prunable.ts';
-import type { PruneStep, Pruning } from '../../store/pruning/terms.ts';
+import { selectPrunable } from '../../store/pruning/prune-queries.ts';
+import { changes, pruneShortly, removePruned } from '../../store/pruning/prune-writer.ts';
+import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
 import {
   applyEntries,
   type EntryResult,
@@ -89,11 +88,9 @@ const tasks = {
     connection.read((database) => entryResult(database, number)),
   checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
   /** A step of the phase `space`, which is the work of each node. */
-  pruneStep: (
-    { connection, place }: Writer,
-    options: Parameters<Pruning['pruneStep']>[0],
-  ): PruneStep => pruneShortly(connection, place, options),
-  selectPrunable: ({ connection }: Writer, options: Parameters<Pruning['pruneStep']>[0]) =>
+  pruneStep: ({ connection, place }: Writer, options: PruneStepOptions): PruneStep =>
+    pruneShortly(connection, place, options),
+  selectPrunable: ({ connection }: Writer, options: PruneStepOptions) =>
     connection.read((database) => selectPrunable(database, options)),
 };
 

@@ -6,8 +6,7 @@ import type { CommitFacts, Delivery, Intake, Logger, Receipt } from '../../core/
 import { bodyBytes, packDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { ackIdReused } from '../../store/log/write-delivery.ts';
-import type { StepOptions } from '../../store/pruning/select-prunable.ts';
-import type { PruneStep } from '../../store/pruning/terms.ts';
+import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
 import type { TablesSlot } from '../../store/tables.ts';
 import type { ChangeResult } from './apply-entries.ts';
 import type { Change, PreparedDelivery, PreparedEntry } from './entry.ts';
@@ -283,7 +282,7 @@ export class NodeChanges implements Caller {
     const isLocal = this.#groups.get(op.split('.')[0] ?? '')?.isLocal === true;
     if (isLocal || op === 'checkpoint') return this.#options.thread.call(op, args, signal);
     if (op === 'log.recover') return this.#recover(args[0] as RecoverOptions);
-    if (op === 'pruneStep') return this.#pruneStep(args[0] as StepOptions);
+    if (op === 'pruneStep') return this.#pruneStep(args[0] as PruneStepOptions);
     return this.#enqueue(op, args);
   }
 
@@ -366,7 +365,7 @@ export class NodeChanges implements Caller {
   }
 
   /** Runs one step of a phase: one entry, except for the disk space of this node. */
-  async #pruneStep(step: StepOptions): Promise<PruneStep> {
+  async #pruneStep(step: PruneStepOptions): Promise<PruneStep> {
     const { writer } = this.#options;
     if (step.phase === 'space') return writer.pruneStep(step);
     const selected = await writer.selectPrunable(step);

@@ -297,13 +297,12 @@ export const describeReader: DescribeReader = (key) =>
 
 /** Digests stay: they are few, and describe removed notifications. */
 export const pruned: PrunedRows = {
-  rows: { own: 200, shared: 2_000 },
-  select: (database, { after, rowsMax }) => {
-    const last = prepared<[number, number], number | null>(
+  select: (database, after) => {
+    const last = prepared<[number], number | null>(
       database,
-      'SELECT max(id) FROM (SELECT id FROM summary WHERE id > ? ORDER BY id LIMIT ?)',
+      'SELECT max(id) FROM (SELECT id FROM summary WHERE id > ? ORDER BY id LIMIT 500)',
     ).pluck();
-    const next = last.get(after, rowsMax) ?? null;
+    const next = last.get(after) ?? null;
     if (next === null) return null;
     const ids = prepared<[number, number], number>(
       database,

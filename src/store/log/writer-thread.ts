@@ -16,8 +16,8 @@ import { serveThread } from '../engine/serve-thread.ts';
 import { isEnvironmentFailure, sqliteCode, storeError } from '../engine/sqlite-error.ts';
 import { loadTables, tables, withTables } from '../engine/table-operations.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
-import type { PruneStep, Pruning } from '../pruning/terms.ts';
-import { changes as plainChanges, pruneShortly } from './changes.ts';
+import { changes as plainChanges, pruneShortly } from '../pruning/prune-writer.ts';
+import type { PruneStep, PruneStepOptions } from '../pruning/terms.ts';
 import { type PackedDelivery, unpackDeliveries } from './intake-queue.ts';
 import type { RecoverOptions } from './recovered-events.ts';
 
@@ -55,10 +55,8 @@ const tasks = {
     return loadedIntake().retryQuarantined((work) => connection.transact(work), id, atUs);
   },
   checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
-  pruneStep: (
-    { connection, place }: Writer,
-    options: Parameters<Pruning['pruneStep']>[0],
-  ): PruneStep => pruneShortly(connection, place, options),
+  pruneStep: ({ connection, place }: Writer, options: PruneStepOptions): PruneStep =>
+    pruneShortly(connection, place, options),
 };
 
 export type Writes = typeof changes & typeof tasks;

@@ -1,9 +1,16 @@
-/** Queries about pruning: its horizon, its blockers, the size of the log, and what would be removed. */
+/** Queries about pruning: its horizon, its blockers, the size of the log, and what would be and is removed. */
 import { statSync } from 'node:fs';
 import { type Database, prepared } from '../engine/database.ts';
 import { tables } from '../engine/table-operations.ts';
 import { lastPosition } from '../log/queries.ts';
-import type { LogSize, Prunable, PruneBlocker, PruneHorizon, PruneRequest } from './terms.ts';
+import type {
+  LogSize,
+  Prunable,
+  PruneBlocker,
+  PruneHorizon,
+  PruneRequest,
+  PruneStepOptions,
+} from './terms.ts';
 
 export function pruneHorizon(database: Database): PruneHorizon | null {
   const row = prepared<[], PruneHorizon>(
@@ -164,4 +171,83 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
       .filter(({ position }) => position < requestedPosition)
       .toSorted((a, b) => a.position - b.position),
   };
+}
+
+/** Rows that are removed together, in one step, or by one entry of a shared log. */
+export type PruneUnit =
+  | { phase: 'notifications'; horizon: PruneHorizon }
+  /** `quarantine`, or the group of a feature. */
+  | { phase: 'rows'; group: string; ids: number[] };
+
+/** Maximum rows of a unit. */
+const rowsMax = { notifications: 200, quarantine: 50 };
+
+/**
+ * Returns the next rows of a phase to remove, and `after` of the ones that follow; null when the phase is complete.
+ * `unit` is null for no rows in a part of a table.
+ */
+export function selectPrunable(
+  database: Database,
+  { phase, request, after }: PruneStepOptions,
+): { unit: PruneUnit | null; next: number } | null {
+  if (phase === 'notifications') return selectOldest(database, request);
+  const found =
+    phase === 'quarantine'
+      ? selectQuarantined(database, request, after)
+      : tables().get(phase)?.pruned?.select(database, after);
+  if (found == null) return null;
+  const { ids, next } = found;
+  return { unit: ids.length === 0 ? null : { phase: 'rows', group: phase, ids }, next };
+}
+
+/** Selects the oldest notifications up to the first that stays. */
+function selectOldest(database: Database, request: PruneRequest) {
+  const sinceUs = keptSinceUs(request) ?? Number.NEGATIVE_INFINITY;
+  const bytesMax = (request.keep.bytes ?? Number.POSITIVE_INFINITY) + quarantineBytes(database);
+  const isTooLarge = pageBytes(database).usedBytes > bytesMax;
+  const rows = prepared<[number, number], { position: number; receivedAtUs: number }>(
+    database,
+    `SELECT position, received_at_us AS receivedAtUs
+     FROM notification WHERE position <= ? ORDER BY position LIMIT ?`,
+  ).all(prunableUpTo(database), rowsMax.notifications);
+  const end = rows.findIndex(({ receivedAtUs }) => !(isTooLarge || receivedAtUs < sinceUs));
+  const selected = end === -1 ? rows : rows.slice(0, end);
+  const last = selected.at(-1);
+  if (last === undefined) return null;
+  const { nowUs: prunedAtUs } = request;
+  const newestUs = Math.max(...selected.map(({ receivedAtUs }) => receivedAtUs));
+  // A date in the future, from a clock that ran ahead, must not hide later notifications.
+  const receivedBeforeUs = Math.min(newestUs, prunedAtUs) + 1;
+  const horizon = { position: last.position, receivedBeforeUs, prunedAtUs };
+  return { unit: { phase: 'notifications' as const, horizon }, next: 0 };
+}
+
+/**
+ * Returns the highest position that may be removed. The position of a reader stays, because the product index uses it to
+ * recognise its log. The newest position stays, because new positions continue from it.
+ */
+function prunableUpTo(database: Database): number {
+  const positions = pruneBlockers(database).map(({ position }) => position);
+  return Math.min(lastPosition(database), ...positions) - 1;
+}
+
+/**
+ * Selects quarantine entries as old as the removed notifications, by default only released ones. An entry stays while a
+ * notification may use its body: the time of receipt is then the same. Bodies have other ids on each node.
+ */
+function selectQuarantined(database: Database, request: PruneRequest, after: number) {
+  const pruned = pruneHorizon(database)?.receivedBeforeUs ?? 0;
+  const beforeUs = Math.max(keptSinceUs(request) ?? 0, pruned);
+  const ids = prepared<[object], number>(
+    database,
+    `SELECT id FROM quarantine WHERE id > @after AND received_at_us < @beforeUs
+       AND (released_at_us IS NOT NULL OR @withQuarantined)
+       AND NOT EXISTS (SELECT 1 FROM notification
+         WHERE notification.received_at_us = quarantine.received_at_us)
+     ORDER BY id LIMIT ${rowsMax.quarantine}`,
+  )
+    .pluck()
+    .all({ after, beforeUs, withQuarantined: Number(request.withQuarantined) });
+  const next = ids.at(-1);
+  return next === undefined ? null : { ids, next };
 }

@@ -1,43 +1,36 @@
-/** Pruning steps. Each runs in the caller's transaction. */
+/** Changes of the store itself: cursors, the quarantine, and steps of pruning. Each runs in the caller's transaction. */
 import { type Database, prepared } from '../engine/database.ts';
+import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
 import { tables } from '../engine/table-operations.ts';
-import { pageBytes, sharedBlockers } from './prune-queries.ts';
-import { createSelection, type PruneUnit, type StepOptions, unitRows } from './select-prunable.ts';
-import type { PruneHorizon, PruneStep } from './terms.ts';
+import type { WriterConnection } from '../engine/writer-connection.ts';
+import { logWrites } from '../log/queries.ts';
+import { type PruneUnit, pageBytes, selectPrunable, sharedBlockers } from './prune-queries.ts';
+import type { PruneHorizon, PruneStep, PruneStepOptions } from './terms.ts';
 
-/** Duration of one pruning transaction. */
-export const usualStepMs = 25;
+/** Changes of the store itself by group; those of features are in their tables. */
+export const changes = {
+  log: logWrites,
+  quarantine: { drop: dropQuarantined },
+  pruning: { removeReader, removeSelected },
+};
 
-/**
- * Duration while disk space is short: one unit of work, because a transaction's changes also take space in the
- * write-ahead log, about 300 kB.
- */
-export const shortStepMs = 0;
-
-/** Runs one step of a phase: several units. */
-export function pruneStep(database: Database, options: StepOptions, stepMs: number): PruneStep {
-  const { request } = options;
-  if (options.phase === 'space') return releaseFreePages(database, request.freeShare, stepMs);
-  const select = createSelection(database, options, 'own');
-  let removed = 0;
-  let { after } = options;
-  const isMore = repeatForStep(stepMs, () => {
-    const selected = select(after);
-    if (selected === null) return false;
-    if (selected.unit !== null) removed += removeUnit(database, selected.unit);
-    after = selected.next;
-    return true;
-  });
-  return { removed, next: isMore ? after : null };
+/** Runs a step, which may use the disk reserve, because pruning frees space. */
+export function pruneShortly(
+  connection: Pick<WriterConnection, 'checkpoint' | 'transact'>,
+  place: DataPlace,
+  options: PruneStepOptions,
+): PruneStep {
+  // The changes of a step also take space in the write-ahead log.
+  if (spareBytes(place) < 0) connection.checkpoint();
+  return connection.transact((database) => pruneStep(database, options));
 }
 
-/** Repeats the work until the time is up, or it returns false because nothing is left. Returns its last result. */
-function repeatForStep(stepMs: number, work: () => boolean): boolean {
-  const endMs = performance.now() + stepMs;
-  for (;;) {
-    if (!work()) return false;
-    if (performance.now() >= endMs) return true;
-  }
+function pruneStep(database: Database, options: PruneStepOptions): PruneStep {
+  if (options.phase === 'space') return releaseFreePages(database, options.request.freeShare);
+  const selected = selectPrunable(database, options);
+  if (selected === null) return { removed: 0, next: null };
+  const { unit, next } = selected;
+  return { removed: unit === null ? 0 : removeUnit(database, unit), next };
 }
 
 /**
@@ -82,6 +75,9 @@ function removeUpTo(database: Database, position: number): number {
   return bodyIds.length;
 }
 
+/** Rows of one transaction of `removePruned`. */
+const prunedMax = 1_000;
+
 /** Removes some rows up to the horizon, which another log has set. Returns their number; 0 when none is left. */
 export function removePruned(database: Database): number {
   const last = prepared<[number], number | null>(
@@ -89,7 +85,7 @@ export function removePruned(database: Database): number {
     `SELECT max(position) FROM (SELECT position FROM notification
        WHERE position <= (SELECT position FROM prune_horizon) ORDER BY position LIMIT ?)`,
   ).pluck();
-  const upTo = last.get(unitRows.shared.notifications) ?? null;
+  const upTo = last.get(prunedMax) ?? null;
   return upTo === null ? 0 : removeUpTo(database, upTo);
 }
 
@@ -180,25 +176,20 @@ function rewindCompaction(database: Database): void {
   ).run();
 }
 
-/** Pages moved between two checks of the time. */
-const pagesMax = 8;
+/** Pages moved by one step: 1 MiB. */
+const pagesMax = 64;
 
 /**
  * Releases free pages: moves pages from the end of the file into free ones. The next checkpoint truncates the file.
  * `freeShare` of the file may stay free.
  */
-export function releaseFreePages(database: Database, freeShare: number, stepMs: number): PruneStep {
-  const freeAtStart = pageBytes(database).freeBytes;
-  let free = freeAtStart;
-  const isMore = repeatForStep(stepMs, () => {
-    const { usedBytes, freeBytes } = pageBytes(database);
-    if (freeBytes <= freeShare * (usedBytes + freeBytes)) return false;
-    database.pragma(`incremental_vacuum(${pagesMax})`);
-    free = pageBytes(database).freeBytes;
-    // A file without auto_vacuum keeps its free pages for reuse.
-    return free < freeBytes;
-  });
-  return { removed: freeAtStart - free, next: isMore ? 0 : null };
+export function releaseFreePages(database: Database, freeShare: number): PruneStep {
+  const { usedBytes, freeBytes } = pageBytes(database);
+  if (freeBytes <= freeShare * (usedBytes + freeBytes)) return { removed: 0, next: null };
+  database.pragma(`incremental_vacuum(${pagesMax})`);
+  const removed = freeBytes - pageBytes(database).freeBytes;
+  // A file without auto_vacuum keeps its free pages for reuse.
+  return { removed, next: removed > 0 ? 0 : null };
 }
 
 /** Returns false if there is no such reader. */

@@ -113,15 +113,17 @@ export type DescribeReader = (
 
 /** Rows of a feature that pruning removes after their notifications, in parts: their table may have no index on it. */
 export interface PrunedRows {
-  /** Rows read in one part: in a log of its own, and in a shared log, of which each part is an entry. */
-  rows: { own: number; shared: number };
-  /** Returns ids to remove among the next rows after an id, and the last row that was read; null at the end. */
-  select(
-    database: Database,
-    options: { after: number; rowsMax: number },
-  ): { ids: number[]; next: number } | null;
+  /** Returns ids to remove among some hundred rows after an id, and the last row that was read; null at the end. */
+  select(database: Database, after: number): { ids: number[]; next: number } | null;
   /** Removes rows; returns their number. */
   remove(database: Database, ids: readonly number[]): number;
+}
+
+export interface PruneStepOptions {
+  phase: string;
+  request: PruneRequest;
+  /** 0, or `next` of the step before. */
+  after: number;
 }
 
 /** Result of one short transaction. */
@@ -149,7 +151,7 @@ export interface Pruning extends PruningReader {
    * intake. A step may be repeated, skipped, or run by two processes at once. Moves the horizon with what it removes.
    * Never removes the newest notification, one that a blocker has not finished, or the one at its position.
    */
-  pruneStep(options: { phase: string; request: PruneRequest; after: number }): Promise<PruneStep>;
+  pruneStep(options: PruneStepOptions): Promise<PruneStep>;
   /** Writes the write-ahead log to the database file and truncates both, as far as no transaction reads them. */
   checkpoint(): Promise<void>;
   /** Removes the cursor of a reader; resolves with false if there is none of this name. */

@@ -1,6 +1,6 @@
 /** Prunes a store as a command does, without its pauses. */
 
-import { type Pruned, pruneLog } from '../../../src/store/pruning/prune-log.ts';
+import { type Pruned, pruneLog } from '../../../src/features/pruning/job.ts';
 import type { PruneRequest, Retention } from '../../../src/store/pruning/terms.ts';
 import type { Store } from '../../../src/store/store.ts';
 

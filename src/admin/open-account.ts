@@ -12,8 +12,8 @@ import { readCredentialsFile, writeCredentialsFile } from '../core/config/endpoi
 import { waitForLock } from '../core/host/job.ts';
 import { AppError } from '../core/terms/app-error.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
-import { openConfiguredStore, silent } from '../store/open-configured.ts';
 import type { Store } from '../store/store.ts';
+import { openConfiguredStore, silent } from '../store/store.ts';
 import type { AccountContext } from './account-context.ts';
 import { createEndpointProbe, type ProbeEndpoint } from './endpoint-probe.ts';
 import type { QueueState } from './pull-queue.ts';

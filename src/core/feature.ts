@@ -5,9 +5,8 @@
 
 import type { Command } from 'commander';
 import type { JobSlot, StartService } from '../receiver/slots.ts';
-import type { SharedStore } from '../store/open-configured.ts';
 import type { PruneSteps } from '../store/pruning/terms.ts';
-import type { Store, StoreReader } from '../store/store.ts';
+import type { SharedStore, Store, StoreReader } from '../store/store.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';

@@ -30,7 +30,7 @@ export const store = defineFeature({
     },
     store: async (io) => {
       const place = (await import('../core/config/config.ts')).loadConfig(io, ['data']);
-      const { openConfiguredStore } = await import('./open-configured.ts');
+      const { openConfiguredStore } = await import('./store.ts');
       return openConfiguredStore(place, io, { mustExist: true });
     },
   },

@@ -1,7 +1,6 @@
 /** The query thread: a read-only connection outside the main thread, so that no query delays a response. */
 import { createReaderConnection } from './engine/database.ts';
-import { serveThread } from './engine/serve-thread.ts';
-import { loadTables, withTables } from './engine/table-operations.ts';
+import { serveThread } from './engine/thread.ts';
 import { quarantineReads } from './log/quarantine.ts';
 import { logReads } from './log/queries.ts';
 import {
@@ -11,6 +10,7 @@ import {
   pruneHorizon,
   prunePhases,
 } from './pruning/prune-queries.ts';
+import { loadTables, withTables } from './tables.ts';
 
 const reads = {
   log: logReads,

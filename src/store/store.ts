@@ -1,30 +1,46 @@
 /** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
 
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Io } from '../core/cli/io.ts';
+import type { DataConfig } from '../core/config/config.ts';
 import type { CredentialPairs } from '../core/config/endpoint-credentials.ts';
 import type { AcquireLock } from '../core/host/job.ts';
-import { moduleFile, type OperationName, pick, type Remote, remote } from '../core/host/rpc.ts';
+import {
+  type Caller,
+  moduleFile,
+  type OperationName,
+  pick,
+  type Remote,
+  remote,
+} from '../core/host/rpc.ts';
 import type {
   CommitFacts,
   Cursors,
   Intake,
+  Logger,
   NotificationLog,
   NotificationQuery,
   NotificationRow,
   Quarantine,
 } from '../core/terms/ports.ts';
-import { requireDatabase } from './engine/database.ts';
+import { databaseFileName, inodeOf, requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
 import { createAcquireLock } from './engine/locks.ts';
 import { StoreThread } from './engine/thread.ts';
-import { rememberingReads } from './engine/unchanged-reads.ts';
-import { IntakeActivity } from './log/intake-activity.ts';
-import { IntakeQueue } from './log/intake-queue.ts';
+import { IntakeActivity, IntakeQueue } from './log/intake-queue.ts';
 import type { RecoverOptions } from './log/recovered-events.ts';
 import type { Writes } from './log/writer-thread.ts';
 import { pages } from './paging.ts';
 import type { Pruning, PruningReader } from './pruning/terms.ts';
 import type { Reads } from './query-thread.ts';
-import { type ReaderPorts, type StorePorts, type TablesSlot, tableFiles } from './tables.ts';
+import {
+  type ReaderPorts,
+  type StorePorts,
+  type TablesSlot,
+  tableFiles,
+  tablesOf,
+} from './tables.ts';
 
 /** Maximum memory for bodies that wait for their commit: 64 MiB, about 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
@@ -225,6 +241,110 @@ export function writePorts(
         dropped += await writer.quarantine.drop(ids.slice(from, from + dropMax));
       }
       return dropped;
+    },
+  };
+}
+
+export interface StoreUse {
+  /** Refuses to create a database: for commands that work on an existing one. */
+  mustExist?: boolean;
+  /** Called after each commit of deliveries; must not throw. */
+  onCommit?: (commit: CommitFacts) => void;
+  /** By default, nothing is logged. */
+  log?: Logger;
+}
+
+export type StoreIo = Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'>;
+
+/** Parts that all receivers share, for commands that do not need the store. */
+export interface SharedParts {
+  acquireLock: AcquireLock;
+  /** Null for a store of its own. */
+  syncFiles: FileSync | null;
+  close(): Promise<void>;
+}
+
+/** A feature by which several receivers share one log. Null: the settings name none. */
+export interface SharedStore {
+  open(config: DataConfig, io: StoreIo, use: StoreUse): Promise<Store> | null;
+  openParts(config: DataConfig, io: StoreIo): Promise<SharedParts> | null;
+}
+
+async function sharedStoreOf({ features }: StoreIo): Promise<SharedStore | undefined> {
+  return features.find(({ sharedStore }) => sharedStore !== undefined)?.sharedStore?.();
+}
+
+export async function openConfiguredStore(
+  config: DataConfig,
+  io: StoreIo,
+  use: StoreUse = {},
+): Promise<Store> {
+  const shared = await (await sharedStoreOf(io))?.open(config, io, use);
+  if (shared != null) return shared;
+  const { dataDir, diskReserveBytes } = config;
+  const tables = tablesOf(io.features);
+  return openStore({ dataDir, diskReserveBytes, ...use, tables, nowUs: io.nowUs });
+}
+
+/** Opens what all receivers share. */
+export async function openSharedParts(config: DataConfig, io: StoreIo): Promise<SharedParts> {
+  const shared = await (await sharedStoreOf(io))?.openParts(config, io);
+  if (shared != null) return shared;
+  const acquireLock = createAcquireLock(config.dataDir);
+  return { acquireLock, syncFiles: null, close: async () => undefined };
+}
+
+const nothing = () => undefined;
+export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/**
+ * Time without a write after which the log counts as unchanged. A commit becomes visible only after its sync, which may
+ * take seconds and leaves the time of the file as it was.
+ */
+const restMs = 10_000;
+
+/**
+ * Returns a function that returns a mark of the log's content, which changes with each commit of any process. Null when
+ * that is not certain: within `afterMs` after a write, and without a write-ahead log.
+ */
+function createLogMark(dataDir: string, afterMs: number): () => string | null {
+  const file = join(dataDir, databaseFileName);
+  let last = '';
+  let lastSinceMs = 0;
+  return () => {
+    const wal = statSync(`${file}-wal`, { bigint: true, throwIfNoEntry: false });
+    if (wal === undefined) return null;
+    const mark = `${inodeOf(file)} ${wal.ino} ${wal.size} ${wal.mtimeNs}`;
+    const nowMs = performance.now();
+    if (mark !== last) [last, lastSinceMs] = [mark, nowMs];
+    return nowMs - lastSinceMs > afterMs ? mark : null;
+  };
+}
+
+/** Maximum number of answers: a name of a sink or subscription can be an argument. */
+const answersMax = 1_000;
+
+/** Returns the caller with the last answers of these operations remembered, by their arguments. */
+export function rememberingReads(
+  caller: Caller,
+  dataDir: string,
+  names: ReadonlySet<string>,
+  afterMs = restMs,
+): Caller {
+  const markOf = createLogMark(dataDir, afterMs);
+  const answers = new Map<string, { mark: string; answer: unknown }>();
+  return {
+    call: async (op, args, signal) => {
+      // Before the call: a commit during it changes the mark.
+      const mark = names.has(op) ? markOf() : null;
+      if (mark === null) return caller.call(op, args, signal);
+      const key = JSON.stringify([op, args]);
+      const known = answers.get(key);
+      if (known?.mark === mark) return known.answer;
+      const answer = await caller.call(op, args, signal);
+      if (answers.size >= answersMax) answers.clear();
+      answers.set(key, { mark, answer });
+      return answer;
     },
   };
 }

@@ -25,8 +25,6 @@ export interface TableOperations {
   /** Returns blockers that other nodes of a shared log do not have. */
   localBlockers?(database: Database): PruneBlocker[];
   describeReader?: DescribeReader;
-  /** Ends in a copy of the database, for a backup, what only the original continues. */
-  endInCopy?(database: Database): void;
   /** Rows that pruning removes together with the notifications. */
   pruned?: PrunedRows;
 }
@@ -87,3 +85,27 @@ export type TableFiles = readonly { group: string; file: string }[];
 
 export const tableFiles = (slots: readonly TablesSlot[]): TableFiles =>
   slots.map(({ group, operations }) => ({ group, file: operations.href }));
+
+/** Operations of features in this thread. */
+const loaded = new Map<string, TableOperations>();
+
+/** Imports the operations. Called once, before the thread opens the database. */
+export async function loadTables(files: TableFiles): Promise<void> {
+  await Promise.all(
+    files.map(async ({ group, file }) => {
+      loaded.set(group, (await import(file)) as TableOperations);
+    }),
+  );
+}
+
+/** Returns the operations of all features by group. */
+export const tables = (): ReadonlyMap<string, TableOperations> => loaded;
+
+/** Returns one kind of operations by group, with those of the store itself. */
+export function withTables(
+  kind: 'reads' | 'writes',
+  own: Operations<Database>,
+): Operations<Database> {
+  const added = [...loaded].map(([group, operations]) => [group, operations[kind]] as const);
+  return { ...own, ...Object.fromEntries(added) } as Operations<Database>;
+}

@@ -3,8 +3,8 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { moduleFile, remote } from '../../src/core/host/rpc.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
-import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
+import { rememberingReads } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { useRealThreads } from '../helpers/threads-in-process.ts';
 import { openFile, openSqliteStore } from './sqlite-store.ts';

@@ -14,8 +14,7 @@ import {
 import type { Delivery } from '../../src/core/terms/ports.ts';
 import { openForWriting } from '../../src/store/engine/database.ts';
 import { storeError } from '../../src/store/engine/sqlite-error.ts';
-import { loadTables, withTables } from '../../src/store/engine/table-operations.ts';
-import { IntakeActivity } from '../../src/store/log/intake-activity.ts';
+import { IntakeActivity } from '../../src/store/log/intake-queue.ts';
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
 import { logReads } from '../../src/store/log/queries.ts';
 import { type RecoverOptions, recover } from '../../src/store/log/recovered-events.ts';
@@ -31,7 +30,7 @@ import {
 import { changes } from '../../src/store/pruning/prune-writer.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
 import { readPorts, writePorts } from '../../src/store/store.ts';
-import { tableFiles } from '../../src/store/tables.ts';
+import { loadTables, tableFiles, withTables } from '../../src/store/tables.ts';
 import { tables } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 

@@ -28,9 +28,8 @@ import {
   schemaVersion as ownSchemaVersion,
   schemaOf,
 } from '../../store/engine/database.ts';
-import { loadTables } from '../../store/engine/table-operations.ts';
 import { lastPosition } from '../../store/log/queries.ts';
-import { type TablesSlot, tableFiles } from '../../store/tables.ts';
+import { loadTables, type TablesSlot, tableFiles } from '../../store/tables.ts';
 
 /**
  * Files of the data directory, next to the database, that cannot be recreated: the endpoint credentials, which the

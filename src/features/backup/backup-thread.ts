@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { AppError } from '../../core/terms/app-error.ts';
 import { type Database, databaseFileName, openForCopying } from '../../store/engine/database.ts';
 import { type DataPlace, requireFreeSpace } from '../../store/engine/disk-limit.ts';
-import { lowerPriority, serveThread } from '../../store/engine/serve-thread.ts';
-import { loadTables, tables } from '../../store/engine/table-operations.ts';
+import { lowerPriority, serveThread } from '../../store/engine/thread.ts';
+import { loadTables } from '../../store/tables.ts';
 import { type Content, contentOf, databaseFault, diskError, sumOf } from './backup-folder.ts';
 
 type Context = DataPlace & { signal: AbortSignal };
@@ -66,12 +66,10 @@ async function copySnapshot(context: Context, file: string): Promise<Content> {
 }
 
 /**
- * Converts the copy to a single file, which can be opened without creating others, and ends there what only the original
- * continues. Throws if the file is damaged.
+ * Converts the copy to a single file, which can be opened without creating others. Throws if the file is damaged.
  */
 function toCheckedFile(database: Database): void {
   database.pragma('journal_mode = DELETE');
-  for (const { endInCopy } of tables().values()) endInCopy?.(database);
   const structure = String(database.pragma('quick_check(1)', { simple: true }));
   if (structure !== 'ok') throw new Error(structure);
 }

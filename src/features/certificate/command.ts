@@ -63,7 +63,7 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
   const [{ renew }, { sharedRenewal }, { openSharedParts }] = await Promise.all([
     import('./acme.ts'),
     import('./job.ts'),
-    import('../../store/open-configured.ts'),
+    import('../../store/store.ts'),
   ]);
   const { acquireLock, syncFiles, close } = await openSharedParts(config, io);
   const steps = sharedRenewal(acquireLock, syncFiles, io.signal);

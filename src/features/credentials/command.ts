@@ -52,7 +52,7 @@ async function withSharedFiles(
   io: Io,
   work: () => Promise<void>,
 ): Promise<void> {
-  const { openSharedParts } = await import('../../store/open-configured.ts');
+  const { openSharedParts } = await import('../../store/store.ts');
   const { syncFiles, close } = await openSharedParts(config, io);
   try {
     await syncFiles?.();

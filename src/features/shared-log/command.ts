@@ -12,7 +12,7 @@ import * as report from '../../core/terms/report.ts';
 import { counted, countText } from '../../core/terms/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
-import { openConfiguredStore } from '../../store/open-configured.ts';
+import { openConfiguredStore } from '../../store/store.ts';
 import type { CopiedLog, CopyOptions } from './copy-log.ts';
 import { noSharedLog, withLog } from './open.ts';
 import type { DatabaseState, KnownNode } from './postgres-log.ts';

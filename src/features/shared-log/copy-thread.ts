@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { AppError } from '../../core/terms/app-error.ts';
 import { createBodyReader } from '../../store/bodies/bodies.ts';
 import { type Database, openForWriting, prepared } from '../../store/engine/database.ts';
-import { serveThread } from '../../store/engine/serve-thread.ts';
+import { serveThread } from '../../store/engine/thread.ts';
 import { lastPosition } from '../../store/log/queries.ts';
 import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';

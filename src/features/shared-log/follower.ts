@@ -4,7 +4,7 @@ import { type AcquireLock, errorFields } from '../../core/host/job.ts';
 import type { Remote } from '../../core/host/rpc.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import type { IntakeActivity } from '../../store/log/intake-activity.ts';
+import type { IntakeActivity } from '../../store/log/intake-queue.ts';
 import type { NodePlace } from './apply-entries.ts';
 import type { NodeWrites } from './node-thread.ts';
 import type { SharedLog } from './postgres-log.ts';

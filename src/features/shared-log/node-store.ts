@@ -8,7 +8,7 @@ import type { CommitFacts, Logger } from '../../core/terms/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { StoreThread } from '../../store/engine/thread.ts';
-import { IntakeActivity } from '../../store/log/intake-activity.ts';
+import { IntakeActivity } from '../../store/log/intake-queue.ts';
 import type { Writes } from '../../store/log/writer-thread.ts';
 import { openStoreReader, type Shared, type Store, writePorts } from '../../store/store.ts';
 import { type TablesSlot, tableFiles } from '../../store/tables.ts';

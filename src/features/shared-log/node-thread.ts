@@ -4,8 +4,7 @@ import { type Operations, operationsByName } from '../../core/host/rpc.ts';
 import type { Fault } from '../../core/terms/notification.ts';
 import type { Database } from '../../store/engine/database.ts';
 import { createDiskLimit, type DataPlace } from '../../store/engine/disk-limit.ts';
-import { serveThread } from '../../store/engine/serve-thread.ts';
-import { loadTables, withTables } from '../../store/engine/table-operations.ts';
+import { serveThread } from '../../store/engine/thread.ts';
 import {
   createWriterConnection,
   type WriterConnection,
@@ -15,6 +14,7 @@ import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { selectPrunable } from '../../store/pruning/prune-queries.ts';
 import { changes, pruneShortly, removePruned } from '../../store/pruning/prune-writer.ts';
 import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
+import { loadTables, withTables } from '../../store/tables.ts';
 import {
   applyEntries,
   type EntryResult,

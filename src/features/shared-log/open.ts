@@ -4,12 +4,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { type Config, checkConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import {
-  openSharedParts,
-  type SharedStore,
-  type StoreIo,
-  silent,
-} from '../../store/open-configured.ts';
+import { openSharedParts, type SharedStore, type StoreIo, silent } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
 import type { SharedLog } from './postgres-log.ts';
 import { createFileSync } from './shared-files.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { jittered } from '../../core/host/job.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { IntakeActivity } from '../../store/log/intake-activity.ts';
+import { IntakeActivity } from '../../store/log/intake-queue.ts';
 import { checkpoints, createCopyTarget } from './checkpoints.ts';
 import { answerMs, type Connections, openConnections, ownError, sqlErrors } from './connection.ts';
 import { createLeases } from './leases.ts';

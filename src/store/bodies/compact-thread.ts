@@ -2,7 +2,7 @@
 import { isAppError } from '../../core/terms/app-error.ts';
 import { type Database, prepared } from '../engine/database.ts';
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
-import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
+import { lowerPriority, serveThread } from '../engine/thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import { releaseFreePages } from '../pruning/prune-writer.ts';
 import {

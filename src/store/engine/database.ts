@@ -6,9 +6,9 @@ import Sqlite, { type Database, type Options, type Statement } from 'better-sqli
 import { createOwnerOnly, makeDirectory } from '../../core/host/files.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { faultError } from '../../core/terms/faults.ts';
+import { tables } from '../tables.ts';
 import { migrations } from './schema.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
-import { tables } from './table-operations.ts';
 
 export type { Database };
 

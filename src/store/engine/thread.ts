@@ -1,10 +1,18 @@
-/** Threads of the store. */
+/** Threads of the store: the side of the main thread, and that of the thread. */
 
-import { type Remote, remote } from '../../core/host/rpc.ts';
+import { constants, setPriority } from 'node:os';
+import { isMainThread } from 'node:worker_threads';
+import { type Remote, remote, type ThreadMessage } from '../../core/host/rpc.ts';
+import {
+  type ServeCalls,
+  type Service,
+  serveThread as serve,
+} from '../../core/host/serve-thread.ts';
 import { Thread } from '../../core/host/thread.ts';
 import type { CommitFacts } from '../../core/terms/ports.ts';
 import type { TableFiles } from '../tables.ts';
 import type { DataPlace } from './disk-limit.ts';
+import { storeError } from './sqlite-error.ts';
 
 /** No thread comes near this limit; a lower limit makes V8 collect garbage earlier. */
 const heapMb = 256;
@@ -53,5 +61,33 @@ export async function withThread<Ops, Result>(
     return await work(remote<Ops>(thread, signal));
   } finally {
     await thread.close();
+  }
+}
+
+/** Runs this thread. `begin` opens what the operations need, and may throw. */
+export function serveThread<Context>(
+  begin: (
+    place: ThreadPlace,
+    post: (message: ThreadMessage) => void,
+  ) => Service<Context> | Promise<Service<Context>>,
+): ServeCalls {
+  return serve(async (place: ThreadPlace, post) => {
+    try {
+      const service = await begin(place, post);
+      const { failure = (error: unknown) => error } = service;
+      return { ...service, failure: (error) => storeError(failure(error)) };
+    } catch (error) {
+      throw storeError(error);
+    }
+  });
+}
+
+/** Lowers the priority of this thread on Linux. Other systems have one priority per process. */
+export function lowerPriority(): void {
+  if (isMainThread) return;
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Not permitted: all threads keep the same priority.
   }
 }

@@ -12,12 +12,12 @@ import {
 import type { CommitFacts, Delivery, Receipt } from '../../core/terms/ports.ts';
 import { prepared } from '../engine/database.ts';
 import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
-import { serveThread } from '../engine/serve-thread.ts';
 import { isEnvironmentFailure, sqliteCode, storeError } from '../engine/sqlite-error.ts';
-import { loadTables, tables, withTables } from '../engine/table-operations.ts';
+import { serveThread } from '../engine/thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import { changes as plainChanges, pruneShortly } from '../pruning/prune-writer.ts';
 import type { PruneStep, PruneStepOptions } from '../pruning/terms.ts';
+import { loadTables, tables, withTables } from '../tables.ts';
 import { type PackedDelivery, unpackDeliveries } from './intake-queue.ts';
 import type { RecoverOptions } from './recovered-events.ts';
 

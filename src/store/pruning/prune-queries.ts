@@ -1,8 +1,8 @@
 /** Queries about pruning: its horizon, its blockers, the size of the log, and what would be and is removed. */
 import { statSync } from 'node:fs';
 import { type Database, prepared } from '../engine/database.ts';
-import { tables } from '../engine/table-operations.ts';
 import { lastPosition } from '../log/queries.ts';
+import { tables } from '../tables.ts';
 import type {
   LogSize,
   Prunable,

@@ -1,9 +1,9 @@
 /** Changes of the store itself: cursors, the quarantine, and steps of pruning. Each runs in the caller's transaction. */
 import { type Database, prepared } from '../engine/database.ts';
 import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
-import { tables } from '../engine/table-operations.ts';
 import type { WriterConnection } from '../engine/writer-connection.ts';
 import { logWrites } from '../log/queries.ts';
+import { tables } from '../tables.ts';
 import { type PruneUnit, pageBytes, selectPrunable, sharedBlockers } from './prune-queries.ts';
 import type { PruneHorizon, PruneStep, PruneStepOptions } from './terms.ts';
 

@@ -24,7 +24,6 @@ import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { openStore, tables } from '../../helpers/store.ts';
 import { openLocalStore } from '../../store/local-store.ts';
-import { openFile } from '../../store/sqlite-store.ts';
 import { contentsIn, filesIn, fill, openFilled, restore, secrets } from './backup-context.ts';
 
 const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
@@ -46,17 +45,6 @@ describe('a backup', () => {
     await checkBackup(readBackup(path), { tables });
     expect(filesIn(path)).toEqual(before);
     expect(bytes).toBe(made.files.reduce((sum, file) => sum + file.bytes, 0));
-  });
-
-  it('has no state of a copy into a shared log, which the restored log could not continue', async () => {
-    const { dataDir, folder, backUp } = await openFilled(3);
-    const log = openFile(dataDir);
-    log.exec(`INSERT INTO shared_copy VALUES (1, 'other');
-      CREATE TRIGGER copied_change_noted AFTER UPDATE ON notification BEGIN SELECT 1; END`);
-    const fresh = join(folder, 'fresh');
-    await restore((await backUp()).path, fresh);
-    expect(openFile(fresh).prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(0);
-    expect(log.prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(1);
   });
 
   it('of a damaged log is refused', async () => {

@@ -8,7 +8,7 @@ import { inodeOf, requireDatabase } from '../../../store/engine/database.ts';
 import type { DataPlace } from '../../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../../store/engine/locks.ts';
 import { withThread } from '../../../store/engine/thread.ts';
-import type { IntakeActivity } from '../../../store/log/intake-activity.ts';
+import type { IntakeActivity } from '../../../store/log/intake-queue.ts';
 import type { Store } from '../../../store/store.ts';
 import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
 import { removeLeftovers } from './leftovers.ts';

@@ -6,7 +6,7 @@ import {
   insufficientSpace,
   spareBytes,
 } from '../../../store/engine/disk-limit.ts';
-import { lowerPriority, serveThread } from '../../../store/engine/serve-thread.ts';
+import { lowerPriority, serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
 import {

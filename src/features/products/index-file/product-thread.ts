@@ -2,7 +2,7 @@
 import { AppError } from '../../../core/terms/app-error.ts';
 import type { ProductQuery } from '../../../filter/products.ts';
 import { createReaderConnection, type Database, inodeOf } from '../../../store/engine/database.ts';
-import { serveThread } from '../../../store/engine/serve-thread.ts';
+import { serveThread } from '../../../store/engine/thread.ts';
 import { summarizeCollections } from './product-collections.ts';
 import { measureDelays, measureTimeliness } from './product-delays.ts';
 import { countFacets, eventPage } from './product-events.ts';

@@ -17,8 +17,8 @@ import { jsonOf } from '../core/terms/text.ts';
 import { compileFilter } from '../filter/evaluate.ts';
 import type { FilterTree, GroupNode, NotNode } from '../filter/filter-tree.ts';
 import { parseFilter } from '../filter/parse.ts';
-import type { ProductRecord } from '../filter/product-record.ts';
 import { type ProductView, productView } from '../filter/product-view.ts';
+import type { ProductRecord } from '../filter/values.ts';
 import type { ListedEvent } from './listing.ts';
 import type { QueueEntry } from './pull-queue.ts';
 

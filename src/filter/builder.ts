@@ -29,6 +29,19 @@ import { joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { type Effort, geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
 
+// Configuration files may be plain JavaScript, so values are also checked at run time.
+const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, subject: string) => Literal>> =
+  {
+    String: textLiteral,
+    Double: numberLiteral,
+    Integer: numberLiteral,
+    DateTimeOffset: dateLiteral,
+    Boolean: (value, subject) =>
+      typeof value === 'boolean'
+        ? { type: 'boolean', value }
+        : refuse(subject, value, 'true or false'),
+  };
+
 /** Matches if every term matches. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */
 export function and(...terms: readonly Expression[]): Expression {
   return group('and', terms);
@@ -57,7 +70,7 @@ export function collection(name: string): Expression {
 export const name: TextField = textField('Name');
 
 /** Product id; case-insensitive. @example id.eq('0ce0aaf7-9708-44e5-a35f-5171947aa748') */
-export const id: Pick<Comparisons<string>, 'eq' | 'ne'> = fieldComparisons('Id', textLiteral);
+export const id: Pick<Comparisons<string>, 'eq' | 'ne'> = fieldOf('Id', 'String');
 
 /** Sensing time: its start, or use `sensed.start` and `sensed.end`. @example sensed.from('2024-05-01') */
 export const sensed: DateField & { readonly start: DateField; readonly end: DateField } = {
@@ -76,28 +89,10 @@ export const modified: DateField = dateField('ModificationDate');
 export const deleted: DateField = dateField('DeletionDate');
 
 /** Deletion cause; only for the event `deleted`. */
-export const deletionCause: Comparisons<string> = fieldComparisons('DeletionCause', textLiteral);
+export const deletionCause: Comparisons<string> = fieldOf('DeletionCause', 'String');
 
 /** Matches products that are available without retrieval from an archive. @example and(online, collection('SENTINEL-2')) */
-export const online: Expression = expression({
-  node: 'comparison',
-  field: 'Online',
-  operator: 'eq',
-  literal: { type: 'boolean', value: true },
-});
-
-// Configuration files may be plain JavaScript, so values are also checked at run time.
-const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, subject: string) => Literal>> =
-  {
-    String: textLiteral,
-    Double: numberLiteral,
-    Integer: numberLiteral,
-    DateTimeOffset: dateLiteral,
-    Boolean: (value, subject) =>
-      typeof value === 'boolean'
-        ? { type: 'boolean', value }
-        : refuse(subject, value, 'true or false'),
-  };
+export const online: Expression = fieldOf('Online', 'Boolean').eq(true);
 
 /** Product type, for example `S2MSI2A` or `IW_GRDH_1S`. @example productType.eq('S2MSI2A') */
 export const productType: AttributeOf<'String'> = attributeOf('productType', 'String');
@@ -187,7 +182,7 @@ export interface Expression {
 }
 
 /** The comparison operators. */
-type Comparisons<Value> = Record<ComparisonOperator, (value: Value) => Expression>;
+export type Comparisons<Value> = Record<ComparisonOperator, (value: Value) => Expression>;
 
 /** A string property; all comparisons are case-sensitive. */
 interface TextField extends Comparisons<string> {
@@ -227,7 +222,7 @@ export function textField(field: string): TextField {
   const calling = (name: TextFunction) => (part: string) =>
     expression({ node: 'text', function: name, field, text: textOf(part, field) });
   return {
-    ...fieldComparisons(field, textLiteral),
+    ...fieldOf(field, 'String'),
     contains: calling('contains'),
     startsWith: calling('startswith'),
     endsWith: calling('endswith'),
@@ -235,18 +230,16 @@ export function textField(field: string): TextField {
 }
 
 export function dateField(field: string): DateField {
-  const comparing = fieldComparisons(field, dateLiteral);
+  const comparing = fieldOf(field, 'DateTimeOffset');
   return { ...comparing, from: comparing.ge, until: comparing.lt };
 }
 
-/** Comparisons of a property; `literalOf` converts values to literals. */
-function fieldComparisons<Value>(
-  field: string,
-  literalOf: (value: Value, subject: string) => Literal,
-): Comparisons<Value> {
-  return comparisons((operator, value: Value) =>
-    expression({ node: 'comparison', field, operator, literal: literalOf(value, field) }),
-  );
+/** Comparisons of a property with values of a kind. */
+export function fieldOf<Kind extends AttributeKind>(field: string, kind: Kind): AttributeOf<Kind> {
+  return comparisons((operator, value: ValueOfKind[Kind]) => {
+    const literal = literalOfKind[kind](value, field);
+    return expression({ node: 'comparison', field, operator, literal });
+  });
 }
 
 export function attributeOf<Kind extends AttributeKind>(

@@ -3,7 +3,6 @@
 import { type FieldType, findField } from './fields.ts';
 import type { FilterTree, Literal, TextNode } from './filter-tree.ts';
 import { shapesIntersect, toShape } from './geometry/shape.ts';
-import { compilePattern } from './pattern.ts';
 import { groupedTypes } from './product-types.ts';
 import type { ProductView } from './product-view.ts';
 import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate } from './values.ts';
@@ -119,4 +118,49 @@ function fieldReading(field: string) {
   const { name, type } = findField(field) ?? { name: field, type: 'text' as const };
   const { read, literalOf } = typeReadings[type];
   return { type, literalOf, read: (product: ProductView) => read(product, name) };
+}
+
+/**
+ * Splits a pattern of `LIKE` in CQL2 at `%`, which is any text. `one` replaces `_`, which is any character; null: splits
+ * there, too. A backslash escapes the following character.
+ */
+function partsOf(pattern: string, one: string | null, literal: (character: string) => string) {
+  const parts = [''];
+  for (const written of pattern.match(/\\.|[^\\]/gsu) ?? []) {
+    if (written === '%' || (written === '_' && one === null)) parts.push('');
+    else if (written === '_') parts.push(`${parts.pop()}${one}`);
+    else parts.push(`${parts.pop()}${literal(written.replace(/^\\/, ''))}`);
+  }
+  return parts;
+}
+
+/** Returns the literal texts between wildcards, in order; empty ones between neighbouring wildcards. */
+export function literalsIn(pattern: string): string[] {
+  return partsOf(pattern, null, String);
+}
+
+/** Converts to a pattern of `GLOB` in SQLite. */
+export function globOf(pattern: string): string {
+  const literal = (text: string) => (/[*?[]/.test(text) ? `[${text}]` : text);
+  return partsOf(pattern, '?', literal).join('*');
+}
+
+/** Compiles a pattern. The time of a test is proportional to the lengths of pattern and text, at most their product. */
+export function compilePattern(pattern: string): (text: string) => boolean {
+  const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&');
+  const [first = '', ...others] = partsOf(pattern, '.', literal);
+  const last = others.pop();
+  const start = new RegExp(`^${first}${last === undefined ? '$' : ''}`, 'su');
+  const middle = others.map((part) => new RegExp(part, 'su'));
+  const end = new RegExp(`${last ?? ''}$`, 'su');
+  return (text) => {
+    let rest = text;
+    // The first place of a part leaves the most text for the others.
+    for (const part of [start, ...middle]) {
+      const found = part.exec(rest);
+      if (found === null) return false;
+      rest = rest.slice(found.index + found[0].length);
+    }
+    return end.test(rest);
+  };
 }

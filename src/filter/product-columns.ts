@@ -1,7 +1,7 @@
 /** Values derived from a product record: the columns of the product index and of tables. */
-import { type ProductRecord, textOrNull } from './product-record.ts';
+
 import type { ProductView } from './product-view.ts';
-import { asNumber } from './values.ts';
+import { asNumber, type ProductRecord, textOrNull } from './values.ts';
 
 /** A column. Its type defines the comparison: as text, GUID, number, date (µs), or boolean (0 or 1). */
 export interface Column {

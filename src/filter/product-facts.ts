@@ -4,9 +4,9 @@ import { parseProductName } from './naming/conventions.ts';
 import type { NamedProduct } from './naming/product-name.ts';
 import type { ProductFacts } from './product-cells.ts';
 import { deriveColumns } from './product-columns.ts';
-import type { ProductRecord } from './product-record.ts';
 import { productView } from './product-view.ts';
 import type { ProductRow } from './products.ts';
+import type { ProductRecord } from './values.ts';
 
 /** Values of a product's row that come from its record. */
 export type RecordFacts = Omit<

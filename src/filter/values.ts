@@ -1,8 +1,7 @@
-/** Converts values to the type of a comparison, and compares them (decision 35). */
+/** Values of records: reads them, converts them to the type of a comparison, and compares them (decision 35). */
 
 import { readDateUs } from '../core/terms/dates.ts';
 import type { AttributeKind, ComparisonOperator, Literal } from './filter-tree.ts';
-import { textOrNull } from './product-record.ts';
 
 /** Comparable values: strings, or numbers, which also represent dates and Booleans. */
 export type Comparable = string | number;
@@ -81,4 +80,17 @@ function order(value: Comparable, other: Comparable): number {
 function rank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
+}
+
+/** JSON of the catalogue; any part may be missing. */
+export type ProductRecord = Readonly<Record<string, unknown>>;
+
+/** Returns a member of an object; undefined if it has none, or is not an object. */
+export function partOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return (value as ProductRecord)[name];
+}
+
+export function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }

@@ -20,7 +20,8 @@ import { subscriptionEvents } from '../../core/terms/subscription.ts';
 import { jsonOf, printable } from '../../core/terms/text.ts';
 import type { ProductCells } from '../../filter/product-cells.ts';
 import { factsOfRecord } from '../../filter/product-facts.ts';
-import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
+import { recordIn } from '../../filter/product-view.ts';
+import type { ProductRecord } from '../../filter/values.ts';
 import { cellsOfRecord, productColumns, timeColumn } from '../products/cells.ts';
 
 export interface FilterFlags {

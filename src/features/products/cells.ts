@@ -3,8 +3,8 @@
 import type { Column } from '../../core/terms/report.ts';
 import * as report from '../../core/terms/report.ts';
 import { type ProductCells, type ProductFacts, productCells } from '../../filter/product-cells.ts';
-import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
+import type { ProductRecord } from '../../filter/values.ts';
 import { placeOf } from './places/places.ts';
 
 /** Describes a product by its facts, its name, and the footprint in its record. */

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../filter/geometry/ring.ts';
-import { type ProductRecord, partOf, textOrNull } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
+import { type ProductRecord, partOf, textOrNull } from '../../filter/values.ts';
 import type { SinkDocument } from './document.ts';
 
 /** Values of the field `format` of a sink; the first one is the default. Each kind lists its own. */

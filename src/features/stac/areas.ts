@@ -1,11 +1,19 @@
-/** Areas of searches as conditions on the footprint: GeoJSON of any type, and boxes. */
+/** Areas and times of searches as conditions: GeoJSON of any type, boxes, and intervals of sensing time. */
 import { AppError } from '../../core/terms/app-error.ts';
-import { parseBoundingBox, readBox, withShortEdges } from '../../filter/bounding-box.ts';
-import { type Expression, expression, intersects, or } from '../../filter/builder.ts';
-import type { Box, Geometry, Position } from '../../filter/filter-tree.ts';
+import { formatDateUs, lostPlusAdvice, readDateUs } from '../../core/terms/dates.ts';
+import { parseBoundingBox, readBox, warningOf, withShortEdges } from '../../filter/bounding-box.ts';
+import {
+  and,
+  dateField,
+  type Expression,
+  expression,
+  intersects,
+  or,
+} from '../../filter/builder.ts';
+import type { Geometry, Position } from '../../filter/filter-tree.ts';
 import { readGeometries } from '../../filter/geometry/read-geometry.ts';
 import { lineRing, linesOf } from '../../filter/geometry/ring.ts';
-import { partOf } from '../../filter/product-record.ts';
+import { partOf } from '../../filter/values.ts';
 
 /**
  * Comparisons to check an area: some 10 ms, as the main thread does it. A rough outline of 3,500 positions, the most that
@@ -14,37 +22,38 @@ import { partOf } from '../../filter/product-record.ts';
 const effortMax = 50_000;
 
 /** Matches products with a footprint. */
-export const everywhere: Expression = inBox([-180, -90, 180, 90]);
+export const everywhere: Expression = readBbox([-180, -90, 180, 90]).matching;
 
-/** Returns a box of `[west, south, east, north]`, or with heights, which are ignored. Throws `invalid`. */
-export function boxOf(numbers: readonly number[]): Box {
+/**
+ * Reads `[west, south, east, north]`, also with heights, which are ignored. Returns a condition on the footprint, and a
+ * likely mistake; a box without height or width is a line. Throws `invalid`.
+ */
+export function readBbox(numbers: readonly number[]) {
   const [x1, y1, , x2, y2] = numbers;
-  return readBox((numbers.length === 6 ? [x1, y1, x2, y2] : numbers).join(','));
-}
-
-/** Matches products whose footprint intersects a box; one without height or width is a line. Throws `invalid`. */
-export function inBox(numbers: readonly number[]): Expression {
-  const { west, south, east, north } = boxOf(numbers);
+  const box = readBox((numbers.length === 6 ? [x1, y1, x2, y2] : numbers).join(','));
+  const { west, south, east, north } = box;
+  const warning = warningOf(box);
   if ((west === east) === (south === north)) {
-    return withGeometry(parseBoundingBox([west, south, east, north].join(',')).geometry);
+    const { geometry } = parseBoundingBox([west, south, east, north].join(','));
+    return { matching: withGeometry(geometry), warning };
   }
   const start: Position = [west, south];
   const end: Position = [east, north];
   const isAcross = west > east;
-  return alongLines(
-    isAcross
-      ? [
-          [start, [180, south]],
-          [[-180, south], end],
-        ]
-      : [[start, end]],
-  );
+  const lines = isAcross
+    ? [
+        [start, [180, south] as const],
+        [[-180, south] as const, end],
+      ]
+    : [[start, end]];
+  return { matching: alongLines(lines), warning };
 }
 
 /** Matches products whose footprint intersects GeoJSON, or an object with a `bbox`. Throws `invalid`. */
 export function intersecting(value: unknown): Expression {
   const bbox = partOf(value, 'bbox');
-  if (partOf(value, 'type') === undefined && Array.isArray(bbox)) return inBox(bbox.map(Number));
+  if (partOf(value, 'type') === undefined && Array.isArray(bbox))
+    return readBbox(bbox.map(Number)).matching;
   const all = readGeometries(value);
   const lines = all.flatMap(linesOf);
   if (!lines.flat().every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90)) {
@@ -69,4 +78,47 @@ function alongLines(lines: readonly (readonly Position[])[]): Expression {
 
 function withGeometry(geometry: Geometry): Expression {
   return expression({ node: 'intersects', argument: 'area', srid: 4326, geometry });
+}
+
+/** `date-time` and `full-date` of RFC 3339, 5.6; the values are checked afterwards. */
+const rfc3339 = /^\d{4}-\d\d-\d\d(?:t\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[+-]\d\d:\d\d))?$/i;
+
+/**
+ * Matches products whose sensing time intersects a time, a whole day, or an interval with at least one end, which both are
+ * included. Throws `invalid`.
+ */
+export function sensedDuring(text: string): Expression {
+  const [first = '', last = first, ...more] = text.split('/').map((one) => one.trim());
+  const fromUs = endOf(first, 'from');
+  const toUs = endOf(last, 'to');
+  if (fromUs !== null && toUs !== null && fromUs > toUs) {
+    throw new AppError('invalid', 'The interval ends before it starts.');
+  }
+  if (more.length > 0 || (fromUs === null && toUs === null)) {
+    const message =
+      'datetime must be a time, or an interval such as 2026-11-20T00:00:00Z/2026-11-21T00:00:00Z, with .. for an open end.';
+    throw new AppError('invalid', message);
+  }
+  return and(
+    ...(toUs === null ? [] : [dateField('ContentDate/Start').le(formatDateUs(toUs))]),
+    ...(fromUs === null ? [] : [dateField('ContentDate/End').ge(formatDateUs(fromUs))]),
+  );
+}
+
+function endOf(text: string, side: 'from' | 'to'): number | null {
+  if (text === '..' || text === '') return null;
+  const isLastDay = side === 'to' && /^\d{4}-\d\d-\d\d$/.test(text);
+  return readRfc3339(isLastDay ? `${text}T23:59:59.999999Z` : text);
+}
+
+/** Reads a day, which is its start, or a time, to microseconds since 1970. Throws `invalid`. */
+export function readRfc3339(text: string): number {
+  const written = JSON.stringify(text.slice(0, 60));
+  if (!rfc3339.test(text)) {
+    const message = `${written} is not a time of RFC 3339, such as 2026-11-20T06:00:00Z or 2026-11-20T06:00:00.5+01:00.`;
+    throw new AppError('invalid', message, { advice: lostPlusAdvice(text) });
+  }
+  const us = readDateUs(text);
+  if (us !== null) return us;
+  throw new AppError('invalid', `${written} is not a valid time of the years 0000 to 9999, UTC.`);
 }

@@ -3,6 +3,7 @@
 import { and, attributeOf, type Expression, not, textField } from '../../filter/builder.ts';
 import { attributeIs } from '../../filter/product-conditions.ts';
 import type { ProductView } from '../../filter/product-view.ts';
+import type { CollectionSummary, Products } from '../../filter/products.ts';
 
 /** Null: products without this value. */
 export interface StacCollectionKey {
@@ -58,4 +59,39 @@ export function inCollection({ mission, productType }: StacCollectionKey): Expre
     mission === null ? not(name.ge('')) : name.eq(mission),
     productType === null ? not(typed) : attributeIs('productType', productType),
   );
+}
+
+/** Lists collections; rejects as `Products` does. */
+export type CollectionList = () => Promise<readonly CollectionSummary[]>;
+
+/** A list may be out of date by this multiple of the time that it takes to read. */
+const reuseFactor = 20;
+
+/** Maximum time to read the list. */
+const listTimeoutMs = 60_000;
+
+/**
+ * Creates the list of collections, which reads the whole index: it is read again after changes, but costs at most a
+ * twentieth of the time. Concurrent requests share one reading. `nowUs` is the clock.
+ */
+export function createCollectionList(products: Products, nowUs: () => number): CollectionList {
+  let last: { position: number; untilUs: number; list: ReturnType<CollectionList> } | undefined;
+  return async () => {
+    const position = await products.indexedPosition();
+    const startUs = nowUs();
+    if (last !== undefined && (last.position === position || startUs < last.untilUs)) {
+      return last.list;
+    }
+    const list = products.collections(AbortSignal.timeout(listTimeoutMs));
+    const reading = { position, untilUs: Infinity, list };
+    last = reading;
+    try {
+      const found = await list;
+      reading.untilUs = nowUs() + reuseFactor * (nowUs() - startUs);
+      return found;
+    } catch (error) {
+      last = undefined;
+      throw error;
+    }
+  };
 }

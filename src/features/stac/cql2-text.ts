@@ -1,248 +1,154 @@
 /**
- * Parses CQL2 text (OGC 21-065r2, annex B) to the nodes of CQL2 JSON: what a filter may contain is decided by the
- * translation.
+ * Parses CQL2 text (OGC 21-065r2, annex B) to CQL2 JSON: what a filter may contain is decided by the translation.
  */
 import { AppError } from '../../core/terms/app-error.ts';
-import { filterDepthMax, filterLengthMax } from '../../filter/cursor.ts';
+import { filterDepthMax, filterLengthMax, Tokens } from '../../filter/cursor.ts';
 import { geometryTypes, parseGeometry } from '../../filter/geometry/read-geometry.ts';
-import type { Cql2 } from './cql2.ts';
-
-interface Token {
-  kind: 'word' | 'quoted' | 'text' | 'number' | 'sign' | 'end';
-  text: string;
-  at: number;
-}
 
 /** In a text, a backslash escapes a quote; LIKE needs the other backslashes. */
-const tokenForm =
-  /(?<text>'(?:[^'\\]|''|\\.)*')|(?<quoted>"[^"]*")|(?<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)|(?<word>[\p{L}_:][\p{L}\p{N}_:.]*)|(?<sign><>|<=|>=|[=<>(),+\-*/^%])/isuy;
+const form =
+  /(?<blank>\s+)|(?<text>'(?:[^'\\]|''|\\.)*')|(?<quoted>"[^"]*")|(?<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(?<word>[\p{L}_:][\p{L}\p{N}_:.]*)|(?<sign><>|<=|>=|[=<>(),+\-*/^%])|(?<odd>.)/gsu;
 
-const kinds = ['text', 'quoted', 'number', 'word', 'sign'] as const;
-
-/** An area of a body of 64 KiB has about 11,000 tokens. */
-const tokensMax = 15_000;
-
-const blanks = /\s*/y;
+type Cursor = Tokens<'text' | 'quoted' | 'number' | 'word' | 'sign' | 'odd'>;
 
 /** Throws `invalid`, with the position of the fault. */
-export function parseCql2Text(text: string): Cql2 {
+export function parseCql2Text(text: string): unknown {
   if (text.length > filterLengthMax) {
     throw new AppError('invalid', `The filter has more than ${filterLengthMax} characters.`);
   }
-  const parser = new Parser(text);
-  const filter = parser.disjunction(0);
-  parser.end();
+  const cursor: Cursor = new Tokens(text, form);
+  const filter = parseOr(cursor, 0);
+  if (cursor.peek().kind !== 'end') throw unexpected(cursor, 'AND, OR or the end');
   return filter;
 }
 
-function tokensOf(text: string): Token[] {
-  const tokens: Token[] = [];
-  let at = 0;
-  const match = (form: RegExp) => {
-    form.lastIndex = at;
-    return form.exec(text);
-  };
-  for (;;) {
-    at += match(blanks)?.[0].length ?? 0;
-    if (at >= text.length) break;
-    const found = match(tokenForm);
-    const kind = kinds.find((one) => found?.groups?.[one] !== undefined);
-    if (found === null || kind === undefined) throw unexpected({ text: text[at] ?? '', at });
-    if (tokens.length >= tokensMax) {
-      throw new AppError('invalid', `The filter has more than ${tokensMax} words and signs.`);
-    }
-    tokens.push({ kind, text: found[0], at });
-    at += found[0].length;
-  }
-  return [...tokens, { kind: 'end', text: 'the end', at }];
+function parseOr(cursor: Cursor, depth: number): unknown {
+  return parseJoined(cursor, 'or', () =>
+    parseJoined(cursor, 'and', () => parseFactor(cursor, depth)),
+  );
+}
+
+function parseJoined(cursor: Cursor, op: string, parse: () => unknown): unknown {
+  const args = [parse()];
+  while (cursor.takeIf(op)) args.push(parse());
+  return args.length === 1 ? args[0] : { op, args };
+}
+
+function parseFactor(cursor: Cursor, depth: number): unknown {
+  requireFlat(depth);
+  if (cursor.takeIf('not')) return { op: 'not', args: [parseFactor(cursor, depth + 1)] };
+  if (!cursor.takeIf('(')) return parsePredicate(cursor, depth);
+  const inner = parseOr(cursor, depth + 1);
+  require(cursor, ')');
+  return inner;
 }
 
 const comparisonSigns = ['=', '<>', '<', '<=', '>', '>='];
 
+function parsePredicate(cursor: Cursor, depth: number): unknown {
+  const left = parseOperand(cursor, depth);
+  const operand = () => parseOperand(cursor, depth);
+  const sign = comparisonSigns.find((one) => cursor.takeIf(one));
+  if (sign !== undefined) return { op: sign, args: [left, operand()] };
+  const isNull = cursor.takeIf('is');
+  const isNegated = cursor.takeIf('not');
+  const condition = (op: string, ...args: unknown[]) => {
+    const plain = { op, args: [left, ...args] };
+    return isNegated ? { op: 'not', args: [plain] } : plain;
+  };
+  if (isNull) {
+    require(cursor, 'null');
+    return condition('isNull');
+  }
+  if (cursor.takeIf('like')) return condition('like', operand());
+  if (cursor.takeIf('in')) return condition('in', parseList(cursor, depth));
+  if (cursor.takeIf('between')) {
+    const low = operand();
+    require(cursor, 'and');
+    return condition('between', low, operand());
+  }
+  const isComplete = typeof left === 'boolean' || Object.hasOwn(Object(left), 'op');
+  if (isComplete && !isNegated) return left;
+  throw unexpected(cursor, 'an operator, such as =, <, LIKE or IS NULL');
+}
+
+/** Parses a property, a literal or a function, or a product of such. */
+function parseOperand(cursor: Cursor, depth: number): unknown {
+  const left = parseAtom(cursor, depth);
+  return cursor.takeIf('*') ? { op: '*', args: [left, parseAtom(cursor, depth)] } : left;
+}
+
 /** Words that are no names. */
 const reserved = new Set(['and', 'or', 'not', 'is', 'null', 'like', 'between', 'in']);
 
-class Parser {
-  readonly #text: string;
-  readonly #tokens: readonly Token[];
-  #next = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-    this.#tokens = tokensOf(text);
+function parseAtom(cursor: Cursor, depth: number): unknown {
+  requireFlat(depth);
+  if (cursor.takeIf('(')) {
+    const inner = parseOperand(cursor, depth + 1);
+    require(cursor, ')');
+    return inner;
   }
-
-  end(): void {
-    if (this.#peek().kind !== 'end') throw unexpected(this.#peek(), 'AND, OR or the end');
+  const { kind, raw } = cursor.peek();
+  const word = raw.toLowerCase();
+  const isName = kind === 'word' && !reserved.has(word);
+  if (isName && word.toUpperCase() in geometryTypes) return parseWkt(cursor);
+  if (!isName && kind !== 'text' && kind !== 'number' && kind !== 'quoted') {
+    throw unexpected(cursor, 'a property or a literal');
   }
-
-  disjunction(depth: number): Cql2 {
-    return this.#joined('or', () => this.#conjunction(depth));
+  cursor.take();
+  if (kind === 'text') {
+    return raw.slice(1, -1).replaceAll(/''|\\./gs, (two) => (two.endsWith("'") ? "'" : two));
   }
-
-  #conjunction(depth: number): Cql2 {
-    return this.#joined('and', () => this.#factor(depth));
-  }
-
-  #joined(op: string, parse: () => Cql2): Cql2 {
-    const args = [parse()];
-    while (this.#takeWord(op)) args.push(parse());
-    const [only] = args;
-    return args.length === 1 && only !== undefined ? only : { op, args };
-  }
-
-  #factor(depth: number): Cql2 {
-    if (depth > filterDepthMax) {
-      throw new AppError('invalid', `The filter is nested deeper than ${filterDepthMax} levels.`);
-    }
-    if (this.#takeWord('not')) return { op: 'not', args: [this.#factor(depth + 1)] };
-    if (this.#takeSign('(')) {
-      const inner = this.disjunction(depth + 1);
-      this.#requireSign(')');
-      return inner;
-    }
-    return this.#predicate(depth);
-  }
-
-  #predicate(depth: number): Cql2 {
-    const left = this.#operand(depth);
-    const sign = this.#peek();
-    if (sign.kind === 'sign' && comparisonSigns.includes(sign.text)) {
-      this.#take();
-      return { op: sign.text, args: [left, this.#operand(depth)] };
-    }
-    if (this.#takeWord('is')) {
-      const isNegated = this.#takeWord('not');
-      this.#requireWord('null');
-      return negated(isNegated, { op: 'isNull', args: [left] });
-    }
-    const isNegated = this.#takeWord('not');
-    if (this.#takeWord('like')) {
-      return negated(isNegated, { op: 'like', args: [left, this.#operand(depth)] });
-    }
-    if (this.#takeWord('between')) {
-      const low = this.#operand(depth);
-      this.#requireWord('and');
-      return negated(isNegated, { op: 'between', args: [left, low, this.#operand(depth)] });
-    }
-    if (this.#takeWord('in')) {
-      return negated(isNegated, { op: 'in', args: [left, this.#list(depth)] });
-    }
-    const isComplete = typeof left === 'boolean' || (typeof left === 'object' && 'op' in left);
-    if (isComplete && !isNegated) return left;
-    throw unexpected(this.#peek(), 'an operator, such as =, <, LIKE or IS NULL');
-  }
-
-  /** Parses a property, a literal or a function, or a product of such. */
-  #operand(depth: number): Cql2 {
-    const left = this.#atom(depth);
-    return this.#takeSign('*') ? { op: '*', args: [left, this.#atom(depth)] } : left;
-  }
-
-  #atom(depth: number): Cql2 {
-    if (depth > filterDepthMax) throw unexpected(this.#peek());
-    if (this.#takeSign('(')) {
-      const inner = this.#operand(depth + 1);
-      this.#requireSign(')');
-      return inner;
-    }
-    const token = this.#take();
-    if (token.kind === 'text') return textIn(token);
-    if (token.kind === 'number') return Number(token.text);
-    if (token.kind === 'quoted') return { property: token.text.slice(1, -1) };
-    const word = token.text.toLowerCase();
-    if (token.kind !== 'word' || reserved.has(word)) {
-      throw unexpected(token, 'a property or a literal');
-    }
-    if (word === 'true' || word === 'false') return word === 'true';
-    if (word.toUpperCase() in geometryTypes) return this.#geometry(token);
-    return this.#isSign('(') ? this.#call(token.text, depth) : { property: token.text };
-  }
-
-  /** Parses the arguments of a function, or the value of a literal such as `DATE('2026-11-20')`. */
-  #call(name: string, depth: number): Cql2 {
-    const args = this.#list(depth);
-    const [first = ''] = args;
-    const word = name.toLowerCase();
-    if (word === 'timestamp' && typeof first === 'string') return { timestamp: first };
-    if (word === 'date' && typeof first === 'string') return { date: first };
-    if (word === 'interval') return { interval: args };
-    if (word === 'bbox') return { bbox: args.map(Number) };
-    return { op: word, args };
-  }
-
-  #list(depth: number): Cql2[] {
-    if (depth > filterDepthMax) throw unexpected(this.#peek());
-    this.#requireSign('(');
-    const values: Cql2[] = [];
-    do {
-      values.push(this.#isSign('(') ? this.#list(depth + 1) : this.#operand(depth + 1));
-    } while (this.#takeSign(','));
-    this.#requireSign(')');
-    return values;
-  }
-
-  /** Parses well-known text, from the type to the parenthesis that closes it. */
-  #geometry(start: Token): Cql2 {
-    let [open, last] = [0, start];
-    do {
-      last = this.#take();
-      if (last.text === '(') open += 1;
-      if (last.text === ')') open -= 1;
-    } while (last.kind !== 'end' && (open > 0 || last.text !== ')'));
-    const geometry = parseGeometry(this.#text.slice(start.at, last.at + 1));
-    if (geometry === null) throw unexpected(start, 'a geometry, such as POINT(11.5 48.1)');
-    return geometry;
-  }
-
-  #peek(): Token {
-    return this.#tokens[this.#next] ?? { kind: 'end', text: 'the end', at: 0 };
-  }
-
-  #take(): Token {
-    const token = this.#peek();
-    this.#next += 1;
-    return token;
-  }
-
-  #isSign(text: string): boolean {
-    const { kind, text: next } = this.#peek();
-    return kind === 'sign' && next === text;
-  }
-
-  #takeSign(text: string): boolean {
-    const isNext = this.#isSign(text);
-    if (isNext) this.#next += 1;
-    return isNext;
-  }
-
-  #requireSign(text: string): void {
-    if (!this.#takeSign(text)) throw unexpected(this.#peek(), text);
-  }
-
-  #takeWord(word: string): boolean {
-    const { kind, text } = this.#peek();
-    const isNext = kind === 'word' && text.toLowerCase() === word;
-    if (isNext) this.#next += 1;
-    return isNext;
-  }
-
-  #requireWord(word: string): void {
-    if (!this.#takeWord(word)) throw unexpected(this.#peek(), word.toUpperCase());
-  }
+  if (kind === 'number') return Number(raw);
+  if (kind === 'quoted') return { property: raw.slice(1, -1) };
+  if (word === 'true' || word === 'false') return word === 'true';
+  return cursor.is('(') ? parseCall(cursor, word, depth) : { property: raw };
 }
 
-function textIn({ text }: Token): string {
-  return text.slice(1, -1).replaceAll(/''|\\./gs, (two) => (two.endsWith("'") ? "'" : two));
+/** Parses the arguments of a function, or the value of a literal such as `DATE('2026-11-20')`. */
+function parseCall(cursor: Cursor, word: string, depth: number): unknown {
+  const args = parseList(cursor, depth);
+  if (word === 'timestamp' || word === 'date') return { [word]: args[0] };
+  return word === 'interval' || word === 'bbox' ? { [word]: args } : { op: word, args };
 }
 
-function negated(isNegated: boolean, condition: Cql2): Cql2 {
-  return isNegated ? { op: 'not', args: [condition] } : condition;
+function parseList(cursor: Cursor, depth: number): unknown[] {
+  require(cursor, '(');
+  const values: unknown[] = [];
+  do values.push(parseOperand(cursor, depth + 1));
+  while (cursor.takeIf(','));
+  require(cursor, ')');
+  return values;
 }
 
-function unexpected({ text, at }: Pick<Token, 'text' | 'at'>, expected?: string): AppError {
-  const shown = JSON.stringify(text.slice(0, 40));
-  return new AppError('invalid', `Unexpected ${shown} at character ${at + 1} of the filter.`, {
-    advice: expected === undefined ? undefined : `Expected: ${expected}.`,
+/** Parses well-known text, from the type to the parenthesis that closes it. */
+function parseWkt(cursor: Cursor): unknown {
+  const { start } = cursor.peek();
+  const error = unexpected(cursor, 'a geometry, such as POINT(11.5 48.1)');
+  let [open, last] = [0, cursor.take()];
+  do {
+    last = cursor.take();
+    if (last.raw === '(') open += 1;
+    if (last.raw === ')') open -= 1;
+  } while (last.kind !== 'end' && (open > 0 || last.raw !== ')'));
+  const geometry = parseGeometry(cursor.text.slice(start, last.end));
+  if (geometry === null) throw error;
+  return geometry;
+}
+
+function require(cursor: Cursor, word: string): void {
+  if (!cursor.takeIf(word)) throw unexpected(cursor, word.toUpperCase());
+}
+
+function requireFlat(depth: number): void {
+  if (depth <= filterDepthMax) return;
+  throw new AppError('invalid', `The filter is nested deeper than ${filterDepthMax} levels.`);
+}
+
+function unexpected(cursor: Cursor, expected: string): AppError {
+  const { raw, start } = cursor.peek();
+  const shown = JSON.stringify(raw.slice(0, 40) || 'the end');
+  return new AppError('invalid', `Unexpected ${shown} at character ${start + 1} of the filter.`, {
+    advice: `Expected: ${expected}.`,
   });
 }

@@ -5,9 +5,8 @@ import { formatDateUs } from '../../core/terms/dates.ts';
 import type { Box } from '../../filter/filter-tree.ts';
 import type { CollectionSummary } from '../../filter/products.ts';
 import { collectionId } from './collections.ts';
-import { isUpperCase } from './conditions.ts';
 import { stacVersion } from './item.ts';
-import { queryableProperties } from './properties.ts';
+import { isUpperCase, queryableProperties } from './properties.ts';
 import { limitDefault, limitMax, searchParameters } from './search.ts';
 
 const json = { type: 'application/json' };
@@ -25,8 +24,6 @@ export const conformsTo: readonly string[] = [
   `${stacApi}/collections`,
   `${stacApi}/ogcapi-features`,
   `${stacApi}/item-search`,
-  `${stacApi}-rc.1/collection-search`,
-  `${ogc}/ogcapi-common-2/1.0/conf/simple-query`,
   ...['fields', 'sort', 'filter'].map((one) => `${stacApi}/item-search#${one}`),
   ...['fields', 'sort'].map((one) => `${stacApi}/ogcapi-features#${one}`),
   ...['core', 'oas30', 'geojson'].map((one) => `${ogc}/ogcapi-features-1/1.0/conf/${one}`),
@@ -88,7 +85,7 @@ const sentinelTerms =
   'https://sentinels.copernicus.eu/documents/247904/690755/Sentinel_Data_Legal_Notice';
 
 /** Box of an unknown extent. */
-export const globe: Box = { west: -180, south: -90, east: 180, north: 90 };
+const globe: Box = { west: -180, south: -90, east: 180, north: 90 };
 
 /** Returns a collection. */
 export function toStacCollection(root: string, summary: CollectionSummary): StacCollection {
@@ -178,133 +175,84 @@ export function queryablesDraft(url: string): object {
   return { ...queryablesSchema(url), queryables: list };
 }
 
-interface Operation {
-  summary: string;
-  parameters?: readonly { name: string; in: string; description?: string }[];
-  requestBody?: object;
-  responses: object;
-}
-
-interface OpenApi {
-  openapi: string;
-  info: { title: string; version: string };
-  servers: { url: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components?: object;
-  security?: object;
-}
-
-const pathParameters = (names: readonly string[]) =>
-  names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
-
-const limitSchema = { type: 'integer', minimum: 1, maximum: limitMax };
+const list = (items: 'string' | 'number') => ({
+  schema: { type: 'array', items: { type: items } },
+  ...{ style: 'form', explode: false },
+});
 
 /** Schemas of parameters that are lists or numbers; the others are texts. */
 const parameterForms: Readonly<Record<string, object>> = {
-  limit: { schema: { ...limitSchema, default: limitDefault } },
-  'filter-lang': { schema: { type: 'string', enum: ['cql2-text', 'cql2-json', 'cql-text'] } },
-  ...Object.fromEntries(
-    ['collections', 'ids', 'sortby', 'fields'].map((name) => [
-      name,
-      { schema: { type: 'array', items: { type: 'string' } }, style: 'form', explode: false },
-    ]),
-  ),
-  bbox: {
-    schema: { type: 'array', minItems: 4, maxItems: 6, items: { type: 'number' } },
-    style: 'form',
-    explode: false,
-  },
+  limit: { schema: { type: 'integer', minimum: 1, maximum: limitMax, default: limitDefault } },
+  bbox: list('number'),
+  ...{ collections: list('string'), ids: list('string') },
+  ...{ sortby: list('string'), fields: list('string') },
 };
 
-/** Parameters of the list of collections. */
-export const collectionParameters: typeof searchParameters = {
-  bbox: { description: 'Only collections whose box intersects this box: west,south,east,north.' },
-  datetime: {
-    description: 'Only collections whose sensing times intersect this time or interval.',
-  },
-  limit: { description: `Collections per page, at most ${limitMax}, which is the default.` },
-  token: { description: 'Place of the page, as in the links next and prev.' },
-  f: { description: 'Format; the list is JSON.' },
-};
+const searchQuery = Object.entries(searchParameters).map(([name, { description = '' }]) => ({
+  ...{ name, in: 'query', required: false, description, schema: { type: 'string' } },
+  ...parameterForms[name],
+}));
 
-function queryParameters(parameters: typeof searchParameters, forms = parameterForms) {
-  return Object.entries(parameters).map(([name, { description = '' }]) => ({
-    name,
-    in: 'query',
-    required: false,
-    description,
-    schema: { type: 'string' },
-    ...forms[name],
-  }));
+interface Resource {
+  /** Below `/stac`; `:` starts a parameter. */
+  path: string;
+  summary: string;
+  type: string;
+  /** Has the parameters of a search. */
+  isSearch?: true;
 }
 
+export const resources = [
+  { path: '', summary: 'landing page', ...json },
+  { path: '/conformance', summary: 'conformance classes', ...json },
+  { path: '/api', summary: 'description (OpenAPI 3.0)', type: openApiType },
+  { path: '/queryables', summary: 'properties of filters', type: schemaType },
+  { path: '/collections', summary: 'collections', ...json },
+  { path: '/collections/:id', summary: 'one collection', ...json },
+  {
+    path: '/collections/:id/queryables',
+    summary: 'properties of filters in a collection',
+    type: schemaType,
+  },
+  {
+    path: '/collections/:id/items',
+    summary: 'items of a collection',
+    ...geoJson,
+    isSearch: true,
+  },
+  { path: '/collections/:id/items/:item', summary: 'one item', ...geoJson },
+  { path: '/search', summary: 'search', ...geoJson, isSearch: true },
+] as const satisfies readonly Resource[];
+
 /** Returns the description in OpenAPI 3.0, which clients of OGC API Features read. */
-export function stacOpenApi(root: string, passwordNeeded: boolean): OpenApi {
-  const get = (summary: string, parameters: Operation['parameters'] = [], type = json.type) => ({
-    get: { summary, parameters, responses: answers(summary, type) },
+export function stacOpenApi(root: string, passwordNeeded: boolean): object {
+  const answers = (description: string, type: string) => ({
+    200: { description, content: { [type]: { schema: { type: 'object' } } } },
+    default: {
+      description: 'Problem (RFC 9457)',
+      content: { 'application/problem+json': { schema: { type: 'object' } } },
+    },
   });
-  const collection = pathParameters(['collectionId']);
-  const searchQuery = queryParameters(searchParameters);
+  const entries = resources.map(({ path, summary, type, ...rest }: Resource) => {
+    const names = Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name);
+    const parameters = [
+      ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+      ...(rest.isSearch ? searchQuery : []),
+    ];
+    const get = { summary, parameters, responses: answers(summary, type) };
+    return [path.replaceAll(/:(\w+)/g, '{$1}') || '/', { get }] as const;
+  });
+  const paths = Object.fromEntries(entries);
+  const post = {
+    summary: 'search',
+    requestBody: { content: { [json.type]: { schema: { type: 'object' } } } },
+    responses: answers('search', geoJson.type),
+  };
   return {
     openapi: '3.0.3',
     info: { title: 'earshot STAC API', version: '1.0.0' },
     servers: [{ url: root }],
     ...(passwordNeeded ? { components: { securitySchemes }, security } : {}),
-    paths: {
-      '/': get('Landing page'),
-      '/conformance': get('Conformance classes'),
-      '/collections': get(
-        'Collections',
-        queryParameters(collectionParameters, {
-          ...parameterForms,
-          limit: { schema: limitSchema },
-        }),
-      ),
-      '/collections/{collectionId}': get('A collection', collection),
-      '/collections/{collectionId}/queryables': get('Queryables', collection, schemaType),
-      '/collections/{collectionId}/items': get(
-        'Items of a collection',
-        [...collection, ...searchQuery],
-        geoJson.type,
-      ),
-      '/collections/{collectionId}/items/{featureId}': get(
-        'An item',
-        pathParameters(['collectionId', 'featureId']),
-        geoJson.type,
-      ),
-      '/queryables': get('Queryables', [], schemaType),
-      '/search': {
-        ...get('Search', searchQuery, geoJson.type),
-        post: {
-          summary: 'Search',
-          requestBody: { content: { [json.type]: { schema: { type: 'object' } } } },
-          responses: answers('Search', geoJson.type),
-        },
-      },
-    },
+    paths: { ...paths, '/search': { ...paths['/search'], post } },
   };
 }
-
-function answers(description: string, type: string): object {
-  const content = { [type]: { schema: { type: 'object' } } };
-  const problem = { 'application/problem+json': { schema: { type: 'object' } } };
-  return {
-    200: { description, content },
-    ...Object.fromEntries(
-      Object.entries(problems).map(([status, text]) => [
-        status,
-        { description: text, content: problem },
-      ]),
-    ),
-  };
-}
-
-/** Problems (RFC 9457) of every path. */
-const problems = {
-  400: 'Invalid parameter',
-  401: 'Wrong or missing password',
-  404: 'Not found',
-  410: 'The item was deleted; tombstone has date and cause',
-  413: 'The body of the search is too large',
-  503: 'Too many queries, or no index; Retry-After has the seconds to wait',
-};

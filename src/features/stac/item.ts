@@ -5,11 +5,11 @@ import { formatDateUs } from '../../core/terms/dates.ts';
 import { toProductLinks } from '../../core/terms/read-models.ts';
 import type { AnyGeometry } from '../../filter/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
-import { extentOf, joinParts, partsOf, positionsOf } from '../../filter/geometry/ring.ts';
-import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
-import { partOf } from '../../filter/product-record.ts';
+import { joinParts, partsOf } from '../../filter/geometry/ring.ts';
+import { extentsOf, toShape } from '../../filter/geometry/shape.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { FoundProduct } from '../../filter/products.ts';
+import { partOf } from '../../filter/values.ts';
 import { collectionId, collectionOfView } from './collections.ts';
 import { extensionsOf, isRadarProduct, stacProperties } from './properties.ts';
 
@@ -33,7 +33,6 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
   const properties = propertiesOf(product, view);
   const geometry = view.geometry();
   const split = geometry === null ? null : toGeoJson(geometry);
-  const bbox = split === null ? null : boxOf(split);
   const collection = collectionId(collectionOfView(view));
   return {
     type: 'Feature',
@@ -41,30 +40,22 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
     stac_extensions: extensionsOf(properties),
     id: row.productId,
     collection,
-    geometry: bbox === null || split === null ? null : withoutCollection(split),
-    ...(bbox === null ? {} : { bbox }),
+    geometry: split === null ? null : withoutCollection(split),
+    ...(split === null ? {} : { bbox: boxOf(split) }),
     properties,
     links: linksOf(row.productId, collection, options),
     assets: assetsOf(product, options),
   } as StacItem;
 }
 
-/**
- * Returns west, south, east, north of a split geometry; null for an empty one. West is greater than east across the
- * antimeridian (RFC 7946, 5.2).
- */
-function boxOf(split: AnyGeometry): number[] | null {
-  const positions = positionsOf(split);
-  if (positions.length === 0) return null;
-  const { west, south, east, north } = extentOf(positions);
-  const [box, beyond] = west === -180 && east === 180 ? boxesOf(toShape(split)) : [];
-  if (box === undefined || beyond === undefined || beyond.east === -180) {
-    return [west, south, east, north];
-  }
-  const middle = (box.west + beyond.east) / 2;
-  const inWest = extentOf(positions.filter(([x]) => x > middle));
-  const inEast = extentOf(positions.filter(([x]) => x <= middle));
-  return [inWest.west, south, inEast.east, north];
+/** Returns west, south, east, north; west is greater than east across the antimeridian (RFC 7946, 5.2). */
+function boxOf(split: AnyGeometry): number[] {
+  const [box, beyond] = extentsOf(toShape(split));
+  if (box === undefined) return [];
+  // If a box only touches the antimeridian, the box on the other side has no width.
+  const east = beyond === undefined || beyond.east === -180 ? box.east : beyond.east;
+  // Shapes round to 2^-40 degrees.
+  return [box.west, box.south, east, box.north].map((degrees) => Number(degrees.toFixed(10)));
 }
 
 /** Returns the areas of a collection, else its lines: the schema of items permits no collection. */

@@ -8,26 +8,26 @@ import { createQueryBodyReader, type Environment, sent } from '../../core/api/qu
 import { apiProblem, jsonAnswer } from '../../core/http/problem.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
-import { warningOf } from '../../filter/bounding-box.ts';
 import { and, type Expression, textField } from '../../filter/builder.ts';
 import type { Entity } from '../../filter/filter-tree.ts';
 import type { CollectionSummary, FoundProduct, Products } from '../../filter/products.ts';
 import { readProductPage, warningHeader } from '../products/route.ts';
-import { boxOf } from './areas.ts';
+import { readBbox } from './areas.ts';
 import {
   type CollectionList,
+  collectionId,
   createCollectionList,
-  pageOfCollections,
-} from './collection-documents.ts';
-import { collectionId, inCollection, readCollectionId } from './collections.ts';
+  inCollection,
+  readCollectionId,
+} from './collections.ts';
 import {
-  collectionParameters,
   collectionUrl,
   conformsTo,
   landingPage,
   openApiType,
   queryablesDraft,
   queryablesSchema,
+  resources,
   schemaType,
   stacOpenApi,
   toStacCollection,
@@ -47,22 +47,12 @@ const stacPath = '/stac';
 
 /** Entries of the list of paths. */
 const paths: readonly PathRow[] = [
-  { method: 'GET', path: '', summary: 'STAC API: landing page' },
-  { method: 'GET', path: '/conformance', summary: 'STAC API: conformance classes' },
-  { method: 'GET', path: '/api', summary: 'STAC API: description (OpenAPI 3.0)' },
-  { method: 'GET', path: '/queryables', summary: 'STAC API: properties of filters' },
-  { method: 'GET', path: '/collections', summary: 'STAC API: collections' },
-  { method: 'GET', path: '/collections/<id>', summary: 'STAC API: one collection' },
-  {
-    method: 'GET',
-    path: '/collections/<id>/queryables',
-    summary: 'STAC API: properties of filters in a collection',
-  },
-  { method: 'GET', path: '/collections/<id>/items', summary: 'STAC API: items of a collection' },
-  { method: 'GET', path: '/collections/<id>/items/<id>', summary: 'STAC API: one item' },
-  { method: 'GET', path: '/search', summary: 'STAC API: search' },
-  { method: 'POST', path: '/search', summary: 'STAC API: search' },
-].map((one) => ({ ...one, path: `${stacPath}${one.path}` }));
+  ...resources.map(({ path, summary }) => ({ method: 'GET', path, summary })),
+  { method: 'POST', path: '/search', summary: 'search' },
+].map(({ path, summary, ...one }) => ({
+  ...{ ...one, summary: `STAC API: ${summary}` },
+  path: `${stacPath}${path.replaceAll(/:\w+/g, '<id>')}`,
+}));
 
 interface StacSource {
   products: Products;
@@ -110,57 +100,90 @@ function addRoutes(
   { nowUs, lineFor, ...source }: Parameters<Protocol['add']>[1],
 ): void {
   const collections = createCollectionList(source.products, nowUs);
-  const answer = (c: Context<Environment>, rows: unknown, search?: StacSearch) =>
-    lineFor(rows)(
-      (signal) => answerStac(c, { ...source, collections, signal }, search),
+  const answer = (
+    c: Context<Environment>,
+    rows: unknown,
+    respond: (request: StacRequest) => Promise<Response>,
+  ) => {
+    const { base, url } = c.var.address;
+    const { id = '', item = '' } = c.req.param() as { id?: string; item?: string };
+    const accept = c.req.header('accept') ?? '';
+    const request = { ...source, collections, base, url, root: `${base}${stacPath}`, accept };
+    return lineFor(rows)(
+      (signal) => respond({ ...request, signal, id, item }),
       c.req.raw.signal,
       sent(c),
     );
-  app.get(stacPath, (c) => answer(c, undefined));
-  app.get(`${stacPath}/*`, (c) => answer(c, c.req.query('limit')));
+  };
+  for (const { path, ...rest } of resources) {
+    app.get(`${stacPath}${path}`, (c) =>
+      answer(c, c.req.query('limit'), (request) => {
+        if (!('isSearch' in rest)) requireKnown(request.url);
+        return responses[path](request);
+      }),
+    );
+  }
+  app.get(`${stacPath}/*`, () => {
+    const advice = `GET ${stacPath} has links to all paths.`;
+    throw new AppError('not_found', 'Unknown path.', { advice });
+  });
   const readBody = createQueryBodyReader(searchBytesMax);
   app.post(`${stacPath}/search`, async (c) => {
     const search = await readBody(c.env.incoming, readSearchBody);
-    return answer(c, search.limit, search);
+    return answer(c, search.limit, (request) => {
+      const { href } = request.url;
+      return answerPage(search, request, {
+        page: (token) => ({ href, method: 'POST', body: { ...search, token } }),
+      });
+    });
   });
 }
 
-/** Answers a request below `stacPath`; `search` is that of a POST. Rejects with `invalid` and `not_found`. */
-async function answerStac(
-  context: Context<Environment>,
-  source: StacSource,
-  search?: StacSearch,
-): Promise<Response> {
-  const { base, url } = context.var.address;
-  const root = `${base}${stacPath}`;
-  const accept = context.req.header('accept') ?? '';
-  const request: StacRequest = { ...source, base, url, root, accept };
-  const [resource, ...parts] = partsOf(context.req.path);
-  if (resource === 'collections') return answerCollections(parts, request);
-  if (parts.length > 0) throw unknownPath();
-  if (resource === 'search') {
-    return search === undefined ? answerSearch(request) : answerPost(request, search);
-  }
-  requireKnown(url, ['f']);
-  if (resource === undefined) return answerJson(landingPage(root, await source.collections()));
-  return answerDescription(resource, request);
-}
-
-/** Answers a request with these parts of the path after `/stac/collections`. */
-async function answerCollections(parts: string[], request: StacRequest): Promise<Response> {
-  const { url, root } = request;
-  const [id, member, item, ...more] = parts;
-  if (member === 'items' && id !== undefined && parts.length === 2) return answerItems(id, request);
-  if (id === undefined) return answerCollectionList(request);
-  requireKnown(url, ['f']);
-  if (member === 'items' && item !== undefined && more.length === 0) {
-    return answerItem(id, item, request);
-  }
-  if (parts.length > 2 || (member !== undefined && member !== 'queryables')) throw unknownPath();
-  const summary = await requireCollection(id, request);
-  if (member !== undefined) return answerQueryables(request);
-  return answerJson(toStacCollection(root, summary));
-}
+/** Answers of the resources. They reject with `invalid` and `not_found`. */
+const responses: Record<
+  (typeof resources)[number]['path'],
+  (request: StacRequest) => Promise<Response>
+> = {
+  '': async ({ root, collections }) => answerJson(landingPage(root, await collections())),
+  '/conformance': () => answerJson({ conformsTo }),
+  '/api': ({ root, passwordNeeded }) => answerJson(stacOpenApi(root, passwordNeeded), openApiType),
+  '/queryables': answerQueryables,
+  '/collections': async ({ root, url, collections }) => {
+    const all = await collections();
+    return answerJson({
+      collections: all.map((one) => toStacCollection(root, one)),
+      ...{ numberMatched: all.length, numberReturned: all.length },
+      links: [
+        { rel: 'self', href: url.href, type: 'application/json' },
+        { rel: 'root', href: root, type: 'application/json' },
+      ],
+    });
+  },
+  '/collections/:id': async (request) =>
+    answerJson(toStacCollection(request.root, await requireCollection(request))),
+  '/collections/:id/queryables': async (request) => {
+    await requireCollection(request);
+    return answerQueryables(request);
+  },
+  '/collections/:id/items': async (request) => {
+    const { url, root, id } = request;
+    const search = readSearchParameters(url.searchParams);
+    const key = readCollectionId(id);
+    if (key === null) await requireCollection(request);
+    return answerPage(search, request, {
+      ...(key === null ? {} : { within: inCollection(key) }),
+      collection: { rel: 'collection', href: collectionUrl(root, id), type: 'application/json' },
+      page: (token) => ({ href: withParameter(url, 'token', token) }),
+      // The list of collections may be older than the newest product.
+      onEmpty: () => requireCollection(request),
+    });
+  },
+  '/collections/:id/items/:item': answerItem,
+  '/search': async (request) =>
+    answerPage(readSearchParameters(request.url.searchParams), request, {
+      page: (token) => ({ href: withParameter(request.url, 'token', token) }),
+    }),
+};
 
 interface StacRequest extends StacSource {
   base: string;
@@ -168,48 +191,9 @@ interface StacRequest extends StacSource {
   root: string;
   /** Header of the request. */
   accept: string;
-}
-
-/** Returns the decoded parts of the path after `/stac`. A slash at the end makes no difference. */
-function partsOf(path: string): string[] {
-  try {
-    const rest = path.slice(stacPath.length).replace(/\/$/, '');
-    return rest.split('/').slice(1).map(decodeURIComponent);
-  } catch {
-    throw unknownPath();
-  }
-}
-
-const unknownPath = () =>
-  new AppError('not_found', 'Unknown path.', { advice: `GET ${stacPath} has links to all paths.` });
-
-async function answerDescription(name: string, request: StacRequest): Promise<Response> {
-  const { root, passwordNeeded } = request;
-  if (name === 'conformance') return answerJson({ conformsTo });
-  if (name === 'api') return answerJson(stacOpenApi(root, passwordNeeded), openApiType);
-  if (name === 'queryables') return answerQueryables(request);
-  throw unknownPath();
-}
-
-async function answerCollectionList(request: StacRequest): Promise<Response> {
-  const { root, url } = request;
-  requireKnown(url, Object.keys(collectionParameters));
-  const search = readSearchParameters(url.searchParams);
-  const { collections, matched, tokens } = pageOfCollections(await request.collections(), search);
-  const type = 'application/json';
-  return answerJson({
-    collections: collections.map((one) => toStacCollection(root, one)),
-    numberMatched: matched,
-    numberReturned: collections.length,
-    links: [
-      { rel: 'self', href: url.href, type },
-      { rel: 'root', href: root, type },
-      { rel: 'parent', href: root, type },
-      ...tokens.map(({ rel, token }) => ({
-        ...{ rel, href: withParameter(url, 'token', token), type },
-      })),
-    ],
-  });
+  /** Parts of the path; empty if it has none. */
+  id: string;
+  item: string;
 }
 
 function answerQueryables({ url, accept }: StacRequest): Promise<Response> {
@@ -226,49 +210,19 @@ function answerJson(body: object, type = 'application/json'): Promise<Response> 
   return jsonAnswer(body, { 'Content-Type': type });
 }
 
-async function requireCollection(id: string, source: StacSource): Promise<CollectionSummary> {
-  const found = (await source.collections()).find((one) => collectionId(one) === id);
+async function requireCollection({ id, collections }: StacRequest): Promise<CollectionSummary> {
+  const found = (await collections()).find((one) => collectionId(one) === id);
   if (found !== undefined) return found;
   throw new AppError('not_found', `There is no collection ${JSON.stringify(id.slice(0, 100))}.`, {
     advice: `GET ${stacPath}/collections lists the collections.`,
   });
 }
 
-/** Refuses other parameters (OGC API Features 1.0, requirement 8). */
-function requireKnown({ searchParams }: URL, known: readonly string[]): void {
-  const unknown = [...searchParams.keys()].find((name) => !known.includes(name));
+/** Refuses parameters other than `f` (OGC API Features 1.0, requirement 8). */
+function requireKnown({ searchParams }: URL): void {
+  const unknown = [...searchParams.keys()].find((name) => name !== 'f');
   if (unknown === undefined) return;
-  throw new AppError('invalid', `Unknown parameter ${JSON.stringify(unknown.slice(0, 60))}.`, {
-    advice: known.length === 0 ? undefined : `Parameters: ${known.join(', ')}.`,
-  });
-}
-
-function answerSearch(request: StacRequest): Promise<Response> {
-  const search = readSearchParameters(request.url.searchParams);
-  return answerPage(search, request, {
-    page: (token) => ({ href: withParameter(request.url, 'token', token) }),
-  });
-}
-
-function answerPost(request: StacRequest, search: StacSearch): Promise<Response> {
-  const href = request.url.href;
-  return answerPage(search, request, {
-    page: (token) => ({ href, method: 'POST', body: { ...search, token } }),
-  });
-}
-
-async function answerItems(id: string, request: StacRequest): Promise<Response> {
-  const { url, root } = request;
-  const search = readSearchParameters(url.searchParams);
-  const key = readCollectionId(id);
-  if (key === null) await requireCollection(id, request);
-  return answerPage(search, request, {
-    ...(key === null ? {} : { within: inCollection(key) }),
-    collection: { rel: 'collection', href: collectionUrl(root, id), type: 'application/json' },
-    page: (token) => ({ href: withParameter(url, 'token', token) }),
-    // The list of collections may be older than the newest product.
-    onEmpty: () => requireCollection(id, request),
-  });
+  throw new AppError('invalid', `Unknown parameter ${JSON.stringify(unknown.slice(0, 60))}.`);
 }
 
 const geoJsonType = 'application/geo+json';
@@ -315,31 +269,28 @@ async function answerPage(
       ...pages,
     ],
   };
-  const warning = search.bbox && warningOf(boxOf(search.bbox));
+  const warning = search.bbox && readBbox(search.bbox).warning;
   const warnings = warning ? { [warningHeader]: warning } : {};
   return jsonAnswer(body, { 'Content-Type': geoJsonType, ...page.headers, ...warnings });
 }
 
-async function answerItem(collection: string, id: string, request: StacRequest): Promise<Response> {
-  const { products, signal, catalogueUrl, base } = request;
-  const key = readCollectionId(collection);
+async function answerItem(request: StacRequest): Promise<Response> {
+  const { products, signal, catalogueUrl, base, id, item } = request;
+  const key = readCollectionId(id);
   const one = async (entity: Entity): Promise<FoundProduct | undefined> => {
     if (key === null) return undefined;
-    const filter = and(textField('Id').eq(id), inCollection(key)).tree;
+    const filter = and(textField('Id').eq(item), inCollection(key)).tree;
     const page = await readProductPage({ products, signal }, { entity, filter, limit: 1 }, false);
     return page.found[0];
   };
   const found = await one('Products');
   if (found !== undefined) {
-    const item = toStacItem(found, { catalogueUrl, base });
-    return answerJson(item, geoJsonType);
+    return answerJson(toStacItem(found, { catalogueUrl, base }), geoJsonType);
   }
   const deleted = await one('DeletedProducts');
-  if (deleted !== undefined) return tombstoneAnswer(collection, deleted, request.newRequestId());
-  throw new AppError(
-    'not_found',
-    `The collection has no item ${JSON.stringify(id.slice(0, 100))}.`,
-  );
+  if (deleted !== undefined) return tombstoneAnswer(id, deleted, request.newRequestId());
+  const shown = JSON.stringify(item.slice(0, 100));
+  throw new AppError('not_found', `The collection has no item ${shown}.`);
 }
 
 /** Answers 410 with what is known of the deletion. */

@@ -2,15 +2,15 @@
  * STAC properties of products: the value of each one in an item, and its conditions in the filter language of the
  * catalogue. One table for items, queryables and CQL2, so that a condition always matches the value that is shown.
  */
-
 import { AppError } from '../../core/terms/app-error.ts';
 import { firstDateUs, formatDateUs, readDateUs } from '../../core/terms/dates.ts';
 import {
   and,
   attributeOf,
-  dateField,
+  type Comparisons,
   type Expression,
-  expression,
+  fieldOf,
+  not,
   or,
   textField,
 } from '../../filter/builder.ts';
@@ -21,15 +21,8 @@ import { radarCollections } from '../../filter/missions.ts';
 import { attributeIs } from '../../filter/product-conditions.ts';
 import type { ProductView } from '../../filter/product-view.ts';
 import { asNumber } from '../../filter/values.ts';
-import {
-  compareAmong,
-  lowerCase,
-  lowerCaseWithLetter,
-  type MappedText,
-  oneOfLowerCase,
-  prefixed,
-} from './conditions.ts';
-import { isRfc3339, readRfc3339 } from './interval.ts';
+import { readRfc3339 } from './areas.ts';
+import { collectionId, collectionOfView, inCollection, readCollectionId } from './collections.ts';
 
 export type StacValue = string | number | boolean;
 
@@ -44,9 +37,8 @@ const typeOfKind = {
   Boolean: 'boolean',
 } as const satisfies Record<AttributeKind, ValueType>;
 
-export interface StacProperty {
-  name: string;
-  title: string;
+/** Values of products, and their conditions. */
+interface Source {
   type: ValueType;
   /** The possible values, where they are few. */
   values?: readonly string[];
@@ -54,21 +46,35 @@ export interface StacProperty {
   valueIn(view: ProductView): StacValue | undefined;
   /** Matches products with a value; null: all products have one. */
   exists: Expression | null;
+  /** Compares parts of a text; absent if the filter language cannot. */
+  text?: ReturnType<typeof textField> & { field: string };
+  /** The order of the values in the catalogue is another one. */
+  isUnordered?: true;
+}
+
+export interface StacProperty extends Source {
+  name: string;
+  title: string;
   /**
    * Matches products whose value fulfils the comparison, and none without a value (CQL2, 6.2). Throws `invalid` for a
    * value of another type, or a comparison that the index cannot answer.
    */
   compare(operator: ComparisonOperator, value: StacValue): Expression;
-  /** Compares parts of a text; absent if the filter language cannot. */
-  text?: ReturnType<typeof textField> & { field: string };
 }
 
-const longestText = 1_000;
+/** A source; its condition with `ne` may match products without a value. */
+type ComparedSource = Source & {
+  compare(operator: ComparisonOperator, value: StacValue): Expression;
+};
+
+/** Matches all products, as every product has an id. */
+export const everyProduct: Expression = textField('Id').ne('');
+/** Matches no product. */
+export const noProduct: Expression = textField('Id').eq('');
 
 /** The first date of the filter language. */
 const firstDate = formatDateUs(firstDateUs);
 
-/** Names with the version of the schema that they refer to (stac-extensions.github.io). */
 const extensionVersions = {
   eo: 'v1.1.0',
   grid: 'v1.1.0',
@@ -76,24 +82,26 @@ const extensionVersions = {
   sar: 'v1.0.0',
   sat: 'v1.0.0',
   view: 'v1.0.0',
-} as const;
+};
 
-/** Returns the URLs of the extensions whose properties are used. */
+/** Returns the URLs of the extensions whose properties are used (stac-extensions.github.io). */
 export function extensionsOf(properties: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(extensionVersions).flatMap(([prefix, version]) => {
-    const isUsed = Object.keys(properties).some((name) => name.startsWith(`${prefix}:`));
-    return isUsed ? [`https://stac-extensions.github.io/${prefix}/${version}/schema.json`] : [];
-  });
+  const names = Object.keys(properties);
+  return Object.entries(extensionVersions)
+    .filter(([prefix]) => names.some((name) => name.startsWith(`${prefix}:`)))
+    .map(
+      ([prefix, version]) => `https://stac-extensions.github.io/${prefix}/${version}/schema.json`,
+    );
 }
 
-const anyOf = (text: Pick<ReturnType<typeof textField>, 'eq'>, values: readonly string[]) =>
+const anyOf = (text: Pick<Comparisons<string>, 'eq'>, values: readonly string[]) =>
   or(...values.map((value) => text.eq(value)));
 
 /** Products of a radar with all values that the extension `sar` requires. Others have no properties `sar:*`. */
 const radarProducts = and(
   anyOf(textField('Collection/Name'), radarCollections),
-  attributeExists('operationalMode', 'String'),
-  attributeExists('productType', 'String'),
+  attributeOf('operationalMode', 'String').ge(''),
+  attributeOf('productType', 'String').ge(''),
   anyOf(attributeOf('polarisationChannels', 'String'), [
     ...['HH', 'HV', 'VH', 'VV'],
     ...['HH&HV', 'HV&HH', 'VH&VV', 'VV&VH'],
@@ -102,22 +110,19 @@ const radarProducts = and(
 
 export const isRadarProduct = compileFilter(radarProducts.tree);
 
-const orbitStates = ['ascending', 'descending'];
-
 /** Properties of items that CQL2 can compare, in the order of the item. */
 export const stacProperties: readonly StacProperty[] = [
-  named('title', 'Name of the product', ofText('Name')),
-  named('datetime', 'Start of sensing', ofDate('ContentDate/Start')),
-  named('start_datetime', 'Start of sensing', ofDate('ContentDate/Start')),
-  named('end_datetime', 'End of sensing', ofDate('ContentDate/End')),
-  named('created', 'Time of publication', ofDate('PublicationDate')),
-  named('updated', 'Time of the last modification', ofDate('ModificationDate')),
-  named(
-    'platform',
-    'Satellite, such as sentinel-2a',
-    ofMapped(lowerCaseWithLetter('platformShortName', 'platformSerialIdentifier')),
-  ),
-  named('constellation', 'Mission, such as sentinel-2', ofMapped(lowerCase('platformShortName'))),
+  named('title', 'Name of the product', {
+    ...ofField('Name', 'String'),
+    text: { ...textField('Name'), field: 'Name' },
+  }),
+  named('datetime', 'Start of sensing', ofField('ContentDate/Start', 'DateTimeOffset')),
+  named('start_datetime', 'Start of sensing', ofField('ContentDate/Start', 'DateTimeOffset')),
+  named('end_datetime', 'End of sensing', ofField('ContentDate/End', 'DateTimeOffset')),
+  named('created', 'Time of publication', ofField('PublicationDate', 'DateTimeOffset')),
+  named('updated', 'Time of the last modification', ofField('ModificationDate', 'DateTimeOffset')),
+  named('platform', 'Satellite, such as sentinel-2a', ofPlatform()),
+  named('constellation', 'Mission, such as sentinel-2', ofLowerCase('platformShortName')),
   named('eo:cloud_cover', 'Cloud cover in percent', ofAttribute('cloudCover', 'Double', [0, 100])),
   named('sat:absolute_orbit', 'Orbit number', ofAttribute('orbitNumber', 'Integer', [1, 1e9])),
   named(
@@ -125,10 +130,11 @@ export const stacProperties: readonly StacProperty[] = [
     'Relative orbit',
     ofAttribute('relativeOrbitNumber', 'Integer', [1, 1e9]),
   ),
-  named('sat:orbit_state', 'Orbit direction', {
-    ...ofMapped(oneOfLowerCase('orbitDirection', orbitStates)),
-    values: orbitStates,
-  }),
+  named(
+    'sat:orbit_state',
+    'Orbit direction',
+    ofLowerCase('orbitDirection', ['ascending', 'descending']),
+  ),
   named('sar:instrument_mode', 'Acquisition mode', ofRadar('operationalMode')),
   named('sar:product_type', 'Product type', ofRadar('productType')),
   named('view:off_nadir', 'Off-nadir angle', ofAttribute('offNadir', 'Double', [0, 90])),
@@ -138,105 +144,98 @@ export const stacProperties: readonly StacProperty[] = [
     'Sun elevation',
     ofAttribute('sunElevationAngle', 'Double', [-90, 90]),
   ),
-  named(
-    'grid:code',
-    'Tile, such as MGRS-31UFR',
-    ofMapped(prefixed('tileId', 'MGRS-', /^\d\d[A-Z]{3}$/)),
-  ),
+  named('grid:code', 'Tile, such as MGRS-31UFR', ofTile()),
   named('processing:level', 'Level', ofAttribute('processingLevel', 'String')),
   named('processing:facility', 'Processing centre', ofAttribute('processingCenter', 'String')),
   named('processing:version', 'Processor version', ofAttribute('processorVersion', 'String')),
   named('processing:datetime', 'Processing time', ofAttribute('processingDate', 'DateTimeOffset')),
 ];
 
-/** Prefix of the catalogue's own attributes, which CQL2 can compare although items do not show them. */
-const attributePrefix = 'catalogue:';
-
-/** Attributes and properties of the catalogue under their own names, such as `catalogue:timeliness`. */
-const catalogueProperties: readonly StacProperty[] = [
-  named(`${attributePrefix}Online`, 'True if the product can be downloaded at once', ofOnline()),
+/** Properties of filters; those that items do not show have the prefix `catalogue:`. */
+export const queryableProperties: readonly StacProperty[] = [
+  named('id', 'Id of the product', { ...ofField('Id', 'String'), exists: null }),
+  ...stacProperties,
+  named(
+    'catalogue:Online',
+    'True if the product can be downloaded at once',
+    ofField('Online', 'Boolean'),
+  ),
   ...publishedAttributes.map(({ name, kind }) =>
-    named(`${attributePrefix}${name}`, `Attribute ${name}`, ofAttribute(name, kind)),
+    named(`catalogue:${name}`, `Attribute ${name}`, ofAttribute(name, kind)),
   ),
 ];
 
-export const queryableProperties: readonly StacProperty[] = [
-  named('id', 'Id of the product', ofId()),
-  ...stacProperties,
-  ...catalogueProperties,
-];
+/** The collection is not a value of the record: it is compared by its two parts. */
+export const collectionProperty: StacProperty = named(
+  'collection',
+  'Collection, such as SENTINEL-2.S2MSI2A',
+  {
+    ...{ type: 'string', exists: null },
+    valueIn: (view) => collectionId(collectionOfView(view)),
+    ...equality((id) => {
+      const key = readCollectionId(id);
+      return key === null ? noProduct : inCollection(key);
+    }),
+  },
+);
 
-type Unnamed = Omit<StacProperty, 'name' | 'title' | 'compare'> & {
-  compare(operator: ComparisonOperator, value: StacValue, name: string): Expression;
-};
-
-function named(name: string, title: string, { compare, ...rest }: Unnamed): StacProperty {
-  return { name, title, ...rest, compare: (operator, value) => compare(operator, value, name) };
-}
-
-type Comparing = (operator: ComparisonOperator, value: StacValue, name: string) => Expression;
-
-/** Checks the type of values before the comparison. */
-function ofType(
-  type: ValueType,
-  comparing: Comparing,
-  rest: Pick<Unnamed, 'exists' | 'valueIn'>,
-): Unnamed {
-  return {
-    type,
-    ...rest,
-    compare: (operator, value, name) => {
-      const literal = literalOf(value, type, name);
-      if (typeof literal !== 'boolean') return comparing(operator, literal, name);
-      const equals = (one: boolean) => comparing('eq', one, name);
-      return compareAmong([false, true], equals)(operator, literal);
-    },
+function named(name: string, title: string, source: ComparedSource): StacProperty {
+  const { type, exists, isUnordered } = source;
+  const compare: StacProperty['compare'] = (operator, value) => {
+    requireType(value, type, name);
+    const isEquality = operator === 'eq' || operator === 'ne';
+    if (isUnordered && !isEquality) {
+      throw new AppError('invalid', `${name} can only be compared with =, <> and IN.`);
+    }
+    const condition = source.compare(operator, value);
+    return operator === 'ne' && exists !== null ? and(exists, condition) : condition;
   };
+  return { ...source, name, title, compare };
 }
 
-/** An absent property fulfils `ne` in the filter language, but not in CQL2. */
-function present(exists: Expression, operator: ComparisonOperator, condition: Expression) {
-  return operator === 'ne' ? and(exists, condition) : condition;
+const longestText = 1_000;
+
+/** Throws `invalid` for a value of another type, and for a time that does not exist. */
+function requireType(value: StacValue, type: ValueType, name: string): void {
+  if (type === 'date-time' && typeof value === 'string') {
+    readRfc3339(value);
+    return;
+  }
+  const [isValid, expected] = {
+    string: [
+      typeof value === 'string' && value.length <= longestText,
+      "a text in single quotes, such as 'ascending'",
+    ],
+    number: [Number.isFinite(value), 'a number, such as 20'],
+    integer: [Number.isFinite(value), 'a number, such as 20'],
+    boolean: [typeof value === 'boolean', 'TRUE or FALSE'],
+    'date-time': [false, "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')"],
+  }[type];
+  if (!isValid) throw new AppError('invalid', `${name} can only be compared with ${expected}.`);
 }
 
-function ofText(field: string): Unnamed {
-  const text = textField(field);
-  const exists = text.ge('');
-  const comparing: Comparing = (operator, value) =>
-    present(exists, operator, text[operator](String(value)));
-  const valueIn = (view: ProductView) => view.text(field) ?? undefined;
-  return { ...ofType('string', comparing, { exists, valueIn }), text: { ...text, field } };
+/** Matches products with any value of a kind. */
+function existing(
+  kind: AttributeKind,
+  { eq, ge }: Pick<Comparisons<StacValue>, 'eq' | 'ge'>,
+): Expression {
+  if (kind === 'Boolean') return or(eq(true), eq(false));
+  if (kind === 'String') return ge('');
+  return ge(kind === 'DateTimeOffset' ? firstDate : -Number.MAX_VALUE);
 }
 
-function ofId(): Unnamed {
-  return ofType('string', (operator, value) => textField('Id')[operator](String(value)), {
-    exists: null,
-    valueIn: (view) => view.text('Id') ?? undefined,
-  });
-}
-
-function ofDate(field: string): Unnamed {
-  const date = dateField(field);
-  const exists = date.ge(firstDate);
-  return ofType(
-    'date-time',
-    (operator, value) => present(exists, operator, date[operator](String(value))),
-    { exists, valueIn: (view) => dateText(view.dateUs(field)) },
-  );
-}
-
-function ofOnline(): Unnamed {
-  const comparing = (operator: ComparisonOperator, value: StacValue) =>
-    expression({
-      node: 'comparison',
-      field: 'Online',
-      operator,
-      literal: { type: 'boolean', value: value === true },
-    });
-  return ofType('boolean', comparing, {
-    exists: or(comparing('eq', true), comparing('eq', false)),
-    valueIn: (view) => view.online ?? undefined,
-  });
+function ofField(field: string, kind: AttributeKind): ComparedSource {
+  const comparisons: Comparisons<StacValue> = fieldOf(field, kind);
+  return {
+    type: typeOfKind[kind],
+    exists: existing(kind, comparisons),
+    valueIn: (view) => {
+      if (kind === 'Boolean') return view.online ?? undefined;
+      if (kind === 'String') return view.text(field) ?? undefined;
+      return dateText(view.dateUs(field));
+    },
+    compare: (operator, value) => comparisons[operator](value),
+  };
 }
 
 /** An attribute with the same values as in the catalogue. Numbers outside of the range of its schema are absent. */
@@ -244,50 +243,110 @@ function ofAttribute(
   name: string,
   kind: AttributeKind,
   range?: readonly [min: number, max: number],
-): Unnamed {
+): ComparedSource {
   const type = typeOfKind[kind];
-  const attribute = attributeOf(name, kind);
-  const [min, max] = range ?? [];
-  const exists =
-    min === undefined || max === undefined
-      ? attributeExists(name, kind)
-      : and(attribute.ge(min), attribute.le(max));
-  const comparing: Comparing = (operator, value) => {
-    const isText = kind === 'String' && operator === 'eq';
-    const condition = isText ? attributeIs(name, String(value)) : attribute[operator](value);
-    return range === undefined ? condition : and(exists, condition);
-  };
-  return ofType(type, comparing, {
-    exists,
+  const attribute: Comparisons<StacValue> = attributeOf(name, kind);
+  const within = range && and(attribute.ge(range[0]), attribute.le(range[1]));
+  return {
+    type,
+    exists: within ?? existing(kind, attribute),
     valueIn: (view) => {
       const value = attributeValue(view.attribute(name)?.value, type);
       if (range === undefined || typeof value !== 'number') return value;
       const isWhole = type !== 'integer' || Number.isInteger(value);
       return isWhole && value >= range[0] && value <= range[1] ? value : undefined;
     },
-  });
-}
-
-function attributeExists(name: string, kind: AttributeKind): Expression {
-  const { eq, ge } = attributeOf(name, kind);
-  if (kind === 'Boolean') return or(eq(true), eq(false));
-  if (kind === 'String') return ge('');
-  return ge(kind === 'DateTimeOffset' ? firstDate : -Number.MAX_VALUE);
-}
-
-function ofMapped({ valueIn, exists, compare }: MappedText): Unnamed {
-  const comparing: Comparing = (operator, value, name) => compare(operator, String(value), name);
-  return ofType('string', comparing, { exists, valueIn });
+    compare: (operator, value) => {
+      if (kind === 'String' && operator === 'eq') return attributeIs(name, String(value));
+      const condition = attribute[operator](value);
+      return within === undefined ? condition : and(within, condition);
+    },
+  };
 }
 
 /** An attribute that only means the same in products of radar instruments. */
-function ofRadar(attribute: string): Unnamed {
+function ofRadar(attribute: string): ComparedSource {
   const { valueIn, compare, ...rest } = ofAttribute(attribute, 'String');
   return {
     ...rest,
     valueIn: (view) => (isRadarProduct(view) ? valueIn(view) : undefined),
     exists: radarProducts,
-    compare: (operator, value, name) => and(radarProducts, compare(operator, value, name)),
+    compare: (operator, value) => and(radarProducts, compare(operator, value)),
+  };
+}
+
+/** Compares values that STAC writes differently from the catalogue with `=`, `<>` and IN. */
+function equality(equals: (text: string) => Expression) {
+  const compare = (operator: ComparisonOperator, value: StacValue) =>
+    operator === 'eq' ? equals(String(value)) : not(equals(String(value)));
+  return { isUnordered: true, compare } as const;
+}
+
+/** Texts of ASCII without lower-case letters, so that lower case can be reversed. */
+export function isUpperCase(text: unknown): text is string {
+  return typeof text === 'string' && /^[ -`{-~]*$/.test(text);
+}
+
+/** An upper-case attribute, with any value, or one of a few. */
+function ofLowerCase(name: string, values?: readonly string[]): ComparedSource {
+  const equals = (text: string) =>
+    values === undefined || values.includes(text) ? lowerCaseEquals(name, text) : noProduct;
+  return {
+    ...{ type: 'string', ...(values && { values }) },
+    exists: values ? or(...values.map(equals)) : attributeOf(name, 'String').ge(''),
+    valueIn: (view) => {
+      const value = view.attribute(name)?.value;
+      const shown = isUpperCase(value) ? value.toLowerCase() : undefined;
+      return values === undefined ? shown : values.find((one) => one === shown);
+    },
+    ...equality(equals),
+  };
+}
+
+function lowerCaseEquals(name: string, text: string): Expression {
+  const upper = text.toUpperCase();
+  const isPossible = isUpperCase(upper) && text === upper.toLowerCase();
+  return isPossible ? attributeOf(name, 'String').eq(upper) : noProduct;
+}
+
+/** The name of the mission, and then the letter of the satellite, if it has one. */
+function ofPlatform(): ComparedSource {
+  const name = 'platformShortName';
+  const letter = attributeOf('platformSerialIdentifier', 'String');
+  const hasLetter = anyOf(letter, [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']);
+  const mission = ofLowerCase(name);
+  return {
+    ...mission,
+    valueIn: (view) => {
+      const last = view.attribute('platformSerialIdentifier')?.value;
+      const isLetter = typeof last === 'string' && /^[A-Z]$/.test(last);
+      const shown = mission.valueIn(view);
+      return shown === undefined ? undefined : `${shown}${isLetter ? last.toLowerCase() : ''}`;
+    },
+    ...equality((text) => {
+      const whole = and(lowerCaseEquals(name, text), not(hasLetter));
+      if (!/[a-z]$/.test(text)) return whole;
+      const starts = lowerCaseEquals(name, text.slice(0, -1));
+      return or(whole, and(starts, letter.eq(text.slice(-1).toUpperCase())));
+    }),
+  };
+}
+
+/** A tile of the Military Grid Reference System. */
+function ofTile(): ComparedSource {
+  const tile = attributeOf('tileId', 'String');
+  return {
+    ...{ type: 'string', exists: tile.ge('') },
+    valueIn: (view) => {
+      const value = view.attribute('tileId')?.value;
+      return typeof value === 'string' && /^\d\d[A-Z]{3}$/.test(value)
+        ? `MGRS-${value}`
+        : undefined;
+    },
+    ...equality((text) => {
+      const [, id] = /^MGRS-(\d\d[A-Z]{3})$/.exec(text) ?? [];
+      return id === undefined ? noProduct : tile.eq(id);
+    }),
   };
 }
 
@@ -300,39 +359,4 @@ function attributeValue(value: unknown, type: ValueType): StacValue | undefined 
 
 function dateText(us: number | null): string | undefined {
   return us === null ? undefined : formatDateUs(us);
-}
-
-interface LiteralForm {
-  isValid(value: StacValue): boolean;
-  expected: string;
-}
-
-const numbers: LiteralForm = {
-  isValid: (value) => typeof value === 'number' && Number.isFinite(value),
-  expected: 'a number, such as 20',
-};
-
-const literalForms: Readonly<Record<ValueType, LiteralForm>> = {
-  string: {
-    isValid: (value) => typeof value === 'string' && value.length <= longestText,
-    expected: "a text in single quotes, such as 'ascending'",
-  },
-  number: numbers,
-  integer: numbers,
-  boolean: { isValid: (value) => typeof value === 'boolean', expected: 'TRUE or FALSE' },
-  'date-time': {
-    isValid: (value) => typeof value === 'string' && isRfc3339(value),
-    expected: "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')",
-  },
-};
-
-/** Returns a literal of the type of the property. Throws `invalid`. */
-function literalOf(value: StacValue, type: ValueType, name: string): StacValue {
-  const { isValid, expected } = literalForms[type];
-  if (!isValid(value)) {
-    throw new AppError('invalid', `${name} can only be compared with ${expected}.`);
-  }
-  // Throws for a time that does not exist.
-  if (type === 'date-time') readRfc3339(String(value));
-  return value;
 }

@@ -14,12 +14,11 @@ import {
   readKey,
   writeKey,
 } from '../../filter/products.ts';
-import { inBox, intersecting } from './areas.ts';
+import { intersecting, readBbox, sensedDuring } from './areas.ts';
 import { inCollection, readCollectionId } from './collections.ts';
-import { noProduct } from './conditions.ts';
-import { readCql2Json, toExpression } from './cql2.ts';
+import { readCql2 } from './cql2.ts';
 import { parseCql2Text } from './cql2-text.ts';
-import { readInterval, sensedDuring } from './interval.ts';
+import { noProduct } from './properties.ts';
 
 /** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */
 export const limitMax = 1_000;
@@ -244,9 +243,9 @@ function conditionsOf(search: StacSearch): (() => Expression | undefined)[] {
   return [
     () => collections && anyOf(collections, inCollectionNamed),
     () => (ids?.length === 0 ? noProduct : ids && withIds(ids)),
-    () => bbox && inBox(bbox),
+    () => bbox && readBbox(bbox).matching,
     () => intersects && intersecting(intersects),
-    () => (datetime === undefined ? undefined : sensedDuring(readInterval(datetime))),
+    () => (datetime === undefined ? undefined : sensedDuring(datetime)),
     () => filterOf(search),
   ];
 }
@@ -270,12 +269,12 @@ function filterOf(search: StacSearch): Expression | undefined {
   const { filter, 'filter-lang': language } = search;
   if (filter === undefined) return undefined;
   const isText = typeof filter === 'string';
-  if (isText && language !== 'cql2-json') return toExpression(parseCql2Text(filter));
+  if (isText && language !== 'cql2-json') return readCql2(parseCql2Text(filter));
   if (!isText && language !== undefined && language !== 'cql2-json') {
     throw new AppError('invalid', `filter is JSON, but filter-lang is ${language}.`);
   }
   const json = isText ? jsonOf(filter) : filter;
-  if (json !== undefined) return readCql2Json(json);
+  if (json !== undefined) return readCql2(json);
   throw new AppError('invalid', 'filter is not JSON, but filter-lang is cql2-json.');
 }
 
@@ -341,39 +340,31 @@ const usualFields = [
   'assets',
 ];
 
-/** Returns the requested fields of an item (STAC API fields 1.0.0, "Include/Exclude Semantics"). */
+/**
+ * Returns the requested fields of an item (STAC API fields 1.0.0, "Include/Exclude Semantics"). Paths are split at the
+ * first dot: members of objects are one level deep.
+ */
 export function withFields(item: object, { fields }: StacSearch): object {
   if (fields === undefined) return item;
-  const included = [...usualFields, 'properties.datetime', ...(fields.include ?? [])];
-  const chosen: Record<string, unknown> = {};
-  for (const path of included) copyPath(item, chosen, path);
-  for (const path of fields.exclude ?? []) removePath(chosen, path);
-  return chosen;
-}
-
-/** Splits at the first dot: members of objects are one level deep. */
-function splitPath(path: string): [name: string, member: string | undefined] {
-  const dot = path.indexOf('.');
-  return dot < 0 ? [path, undefined] : [path.slice(0, dot), path.slice(dot + 1)];
-}
-
-function copyPath(item: object, chosen: Record<string, unknown>, path: string): void {
-  const [name, member] = splitPath(path);
-  const value: unknown = Object.hasOwn(item, name) ? Object(item)[name] : undefined;
-  if (member === undefined) {
-    // A copy, because members may be removed.
-    if (value !== undefined) chosen[name] = isObject(value) ? { ...value } : value;
-    return;
+  const chosen = new Map<string, unknown>();
+  for (const path of [...usualFields, 'properties.datetime', ...(fields.include ?? [])]) {
+    const [name = '', member] = path.split(/\.(.*)/s);
+    const value: unknown = Object.hasOwn(item, name) ? Object(item)[name] : undefined;
+    if (member === undefined) chosen.set(name, value);
+    else if (isObject(value) && Object.hasOwn(value, member)) {
+      chosen.set(name, { ...Object(chosen.get(name)), [member]: Object(value)[member] });
+    }
   }
-  if (!isObject(value) || !Object.hasOwn(value, member)) return;
-  chosen[name] = { ...Object(chosen[name]), [member]: Object(value)[member] };
-}
-
-function removePath(chosen: Record<string, unknown>, path: string): void {
-  const [name, member] = splitPath(path);
-  const value = Object.hasOwn(chosen, name) ? chosen[name] : undefined;
-  if (member === undefined) delete chosen[name];
-  else if (isObject(value)) delete Object(value)[member];
+  for (const path of fields.exclude ?? []) {
+    const [name = '', member] = path.split(/\.(.*)/s);
+    const value = chosen.get(name);
+    if (member === undefined) chosen.delete(name);
+    else if (isObject(value)) {
+      const rest = Object.entries(value).filter(([key]) => key !== member);
+      chosen.set(name, Object.fromEntries(rest));
+    }
+  }
+  return Object.fromEntries(chosen);
 }
 
 function isObject(value: unknown): value is object {

@@ -2,8 +2,7 @@
 import { AppError } from '../../core/terms/app-error.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 import type { AnyGeometry, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
-import { type ProductRecord, partOf } from '../product-record.ts';
-import { asNumber } from '../values.ts';
+import { asNumber, type ProductRecord, partOf } from '../values.ts';
 import { joinParts, partsOf, pointsOf, polygonsOf } from './ring.ts';
 
 /**

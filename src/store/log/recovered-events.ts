@@ -12,7 +12,7 @@ import {
   subscriptionEvents,
   writtenEventUs,
 } from '../../core/terms/subscription.ts';
-import { recordIn } from '../../filter/product-record.ts';
+import { recordIn } from '../../filter/product-view.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';

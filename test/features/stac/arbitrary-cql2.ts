@@ -26,7 +26,8 @@ export function arbitraryCql2(items: readonly Readonly<Record<string, unknown>>[
 const comparisons = ['=', '<>', '<', '<=', '>', '>='] as const;
 
 /** Properties without an order. */
-const isUnordered = (name: string) => ['platform', 'constellation', 'grid:code'].includes(name);
+const isUnordered = (name: string) =>
+  ['platform', 'constellation', 'grid:code', 'sat:orbit_state'].includes(name);
 
 function arbitraryComparison(
   items: readonly Readonly<Record<string, unknown>>[],

@@ -2,17 +2,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { readCql2Json, toExpression } from '../../../src/features/stac/cql2.ts';
+import { readCql2 } from '../../../src/features/stac/cql2.ts';
 import { parseCql2Text } from '../../../src/features/stac/cql2-text.ts';
-import { compileFilter } from '../../../src/filter/evaluate.ts';
-import { compilePattern } from '../../../src/filter/pattern.ts';
+import { compileFilter, compilePattern } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { times } from '../../helpers/thorough.ts';
 import { arbitraryCql2, cql2Text, type Filter } from './arbitrary-cql2.ts';
 import { loadReference, type Reference } from './reference-cql2.ts';
 import { sampleItems } from './sample-items.ts';
 
-const translated = (text: string) => String(toExpression(parseCql2Text(text)));
+const translated = (text: string) => String(readCql2(parseCql2Text(text)));
 
 function refusalOf(read: () => unknown): string {
   try {
@@ -86,8 +85,8 @@ describe('a filter of CQL2 becomes', () => {
     expect(translated('-1 * 30 < catalogue:offNadir')).toMatch(/ gt -30\)$/);
     const product = { op: '*', args: [-1, 30] };
     const between = { op: 'between', args: [{ property: 'catalogue:offNadir' }, product, 5] };
-    expect(String(readCql2Json(between))).toMatch(/ ge -30\).* le 5\)$/);
-    expect([true, false].map((value) => String(readCql2Json(value)))).toEqual([
+    expect(String(readCql2(between))).toMatch(/ ge -30\).* le 5\)$/);
+    expect([true, false].map((value) => String(readCql2(value)))).toEqual([
       ...["Id ne ''", "Id eq ''"],
     ]);
   });
@@ -101,17 +100,19 @@ describe('a filter is refused by name for', () => {
     [`title LIKE '${'_'.repeat(1_001)}'`, 'A pattern has at most 1000 characters.'],
     ['eo:cloud_cover < 1 / 2', 'Unexpected "/"'],
     ["platform > 'sentinel-2a'", 'platform can only be compared with =, <> and IN.'],
+    ["sat:orbit_state > 'ascending'", 'can only be compared with =, <> and IN.'],
     ['eo:cloud_cover * 2 < 10', 'The function or operator "*" of CQL2 is not supported'],
     ['eo:cloud_cover < 2 *', 'Unexpected "the end"'],
-    [`eo:cloud_cover < ${'('.repeat(101)}1${')'.repeat(101)}`, 'Unexpected "1"'],
+    [`eo:cloud_cover < ${'('.repeat(101)}1${')'.repeat(101)}`, 'nested deeper than 100'],
     ["processing:level LIKE 'L%'", 'LIKE is not supported for processing:level.'],
     ['constructor = 1', 'The property "constructor" cannot be queried.'],
     ['__proto__(1)', 'The operator "__proto__" of CQL2 is not supported.'],
     ['S_INTERSECTS(geometry, POINT(1 2, 3 4))', 'Unexpected "POINT" at character 24'],
-    [`id IN ${'('.repeat(14_000)}`, 'Unexpected "("'],
+    [`id IN ${'('.repeat(14_000)}`, 'nested deeper than 100'],
     ["eo:cloud_cover = 'much'", 'eo:cloud_cover can only be compared with a number'],
     ['title = 5', 'title can only be compared with a text in single quotes'],
-    ["updated > 'soon'", 'updated can only be compared with a time'],
+    ["updated > 'soon'", '"soon" is not a time'],
+    ['updated > 5', 'updated can only be compared with a time'],
     ['title = platform', 'A property can only be compared with'],
     ['eo:cloud_cover < ', 'Unexpected "the end" at character 18'],
     ["title = 'open", 'Unexpected "\'" at character 9'],
@@ -127,18 +128,13 @@ describe('a filter is refused by name for', () => {
   it('JSON that is no filter', () => {
     const deep = (depth: number): unknown =>
       depth === 0 ? true : { op: 'not', args: [deep(depth - 1)] };
-    expect(refusalOf(() => readCql2Json({ op: '<' }))).toContain('not CQL2 JSON');
-    expect(refusalOf(() => readCql2Json(['a']))).toContain('must be a condition');
-    expect(refusalOf(() => readCql2Json(deep(80)))).toContain('nested deeper');
-    expect(refusalOf(() => readCql2Json({ ...Object(deep(80)), coordinates: 0 }))).toContain(
-      'nested deeper',
-    );
-    const many = { op: 'in', args: [{ property: 'id' }, Array(200_000).fill(1)] };
-    expect(refusalOf(() => readCql2Json(many))).toContain('more than 5000 parts');
+    expect(refusalOf(() => readCql2({ op: '<' }))).toContain('must be a condition');
+    expect(refusalOf(() => readCql2(['a']))).toContain('must be a condition');
+    expect(refusalOf(() => readCql2(deep(101)))).toContain('nested deeper');
     const three = { op: '=', args: [{ property: 'title' }, 'a', 'b'] };
-    expect(refusalOf(() => readCql2Json(three))).toContain('= needs 2 arguments, not 3.');
+    expect(refusalOf(() => readCql2(three))).toContain('= needs 2 arguments, not 3.');
     for (const op of Object.getOwnPropertyNames(Object.prototype)) {
-      expect(refusalOf(() => readCql2Json({ op, args: [] }))).toContain('is not supported');
+      expect(refusalOf(() => readCql2({ op, args: [] }))).toContain('is not supported');
     }
   });
 });
@@ -178,7 +174,7 @@ describe('CQL2', () => {
         const parsed = parseCql2Text(text);
         expect(parsed).toEqual(filter);
         expect(flat(reference.parse(text))).toEqual(flat(filter));
-        expect(String(toExpression(parsed))).toBe(String(readCql2Json(filter)));
+        expect(String(readCql2(parsed))).toBe(String(readCql2(filter)));
       }),
       { numRuns: times(100, 2_000) },
     );
@@ -189,7 +185,7 @@ describe('CQL2', () => {
     let matched = 0;
     fc.assert(
       fc.property(filters, (filter) => {
-        const test = compileFilter(readCql2Json(filter).tree);
+        const test = compileFilter(readCql2(filter).tree);
         for (const { item, record } of items) {
           const found = test(productView(record));
           if (found) matched += 1;

@@ -1,6 +1,7 @@
 /** Indexes the log in batches and removes pruned notifications. Each transaction also moves the cursor. */
 import { isAppError } from '../../../core/terms/app-error.ts';
-import { type ProductRecord, recordIn } from '../../../filter/product-record.ts';
+import { recordIn } from '../../../filter/product-view.ts';
+import type { ProductRecord } from '../../../filter/values.ts';
 import { type BodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
 import { parsedBody } from '../../../store/bodies/body-document.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';

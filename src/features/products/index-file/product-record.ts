@@ -2,7 +2,8 @@
 
 import { formatDateUs, readDateUs } from '../../../core/terms/dates.ts';
 import { jsonOf } from '../../../core/terms/text.ts';
-import { type ProductRecord, recordIn } from '../../../filter/product-record.ts';
+import { recordIn } from '../../../filter/product-view.ts';
+import type { ProductRecord } from '../../../filter/values.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');

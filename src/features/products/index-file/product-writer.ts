@@ -6,8 +6,8 @@ import {
   deriveColumns,
   derivedColumns,
 } from '../../../filter/product-columns.ts';
-import type { ProductRecord } from '../../../filter/product-record.ts';
 import { type ProductView, productView } from '../../../filter/product-view.ts';
+import type { ProductRecord } from '../../../filter/values.ts';
 import { type Database, perConnection, prepared } from '../../../store/engine/database.ts';
 import { completeRecord } from './product-record.ts';
 import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';

@@ -29,8 +29,8 @@ import type { AnyGeometry, Entity } from '../../../filter/filter-tree.ts';
 import { boxesOf, centreOf, toShape } from '../../../filter/geometry/shape.ts';
 import { printFilter } from '../../../filter/print.ts';
 import { productNameText } from '../../../filter/product-cells.ts';
-import { partOf } from '../../../filter/product-record.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
+import { partOf } from '../../../filter/values.ts';
 import { placeOf } from '../places/places.ts';
 import { smallMap } from './small-map.ts';
 

@@ -4,8 +4,8 @@ import { formatDateUs, readDateUs } from '../../../core/terms/dates.ts';
 import { toGeoJson } from '../../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../../filter/geometry/ring.ts';
 import { factsOfRecord } from '../../../filter/product-facts.ts';
-import { type ProductRecord, textOrNull } from '../../../filter/product-record.ts';
 import { productView } from '../../../filter/product-view.ts';
+import { type ProductRecord, textOrNull } from '../../../filter/values.ts';
 import type { SinkDocument } from '../document.ts';
 
 /** Settings of the tables of a sink. Names have the form `table` or `schema.table`. */

@@ -1,4 +1,6 @@
 /** Translates filters to SQL over the columns of `product p`. Every matching product fulfils the condition. */
+
+import { globOf } from '../../../../filter/evaluate.ts';
 import type {
   ComparisonOperator,
   FilterTree,
@@ -7,7 +9,6 @@ import type {
   TextNode,
 } from '../../../../filter/filter-tree.ts';
 import { boxesOf, toShape } from '../../../../filter/geometry/shape.ts';
-import { globOf } from '../../../../filter/pattern.ts';
 import type { Column } from '../../../../filter/product-columns.ts';
 import { groupedTypes } from '../../../../filter/product-types.ts';
 import { asTruth, attributeReading, literalDate } from '../../../../filter/values.ts';

@@ -5,7 +5,7 @@ import type { SummaryRuleKind } from '../../src/features/summary/terms.ts';
 import type { JobContext, RunningJob } from '../../src/receiver/slots.ts';
 
 export interface ShownJobs {
-  deliveryState: () => DeliveryState;
+  deliveryState: () => DeliveryState & { rejected?: string | null };
   summaryMode: () => Promise<SummaryRuleKind>;
 }
 

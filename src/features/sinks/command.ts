@@ -7,15 +7,12 @@ import { writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { activeAlertsOf } from '../../core/status/status.ts';
-import { AppError } from '../../core/terms/app-error.ts';
 import { situationAt } from '../../core/terms/evaluation.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
-import type { StoreReader } from '../../store/store.ts';
 import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
-import { loadEachSink, readDeliveryState } from './definitions.ts';
-import { noFileNote, receiverNote, unknownSinkSubscriptions } from './names.ts';
+import { noFileNote, readDeliveryState, receiverNote, unknownDelivery } from './definitions.ts';
 import { replayCommand } from './replay.ts';
-import { evaluateSink, evaluateSinkConfig, readSinks, sinkSchema, sinksReport } from './report.ts';
+import { evaluateConfig, evaluateSink, readSinks, sinkSchema, sinksReport } from './report.ts';
 import { testCommand } from './test-sink.ts';
 
 const listCommand = defineCommand('list', {
@@ -57,36 +54,27 @@ Examples:
 async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const noFile = noFileNote(io);
   // In another folder than the receiver's, it is not known which sinks are configured.
-  const delivery = noFile === null ? await readDeliveryState(io) : { names: null, fault: null };
+  const { delivery, rejected } =
+    noFile === null ? await readDeliveryState(io) : { delivery: unknownDelivery, rejected: null };
   await withParts(io, ['reader'], async ({ reader }) => {
     const alerts = await activeAlertsOf(io.features, reader);
     const nowUs = io.nowUs();
     const situation = situationAt(nowUs, alerts);
     const read = await readSinks({ sinks: reader.sinks, notifications: reader }, delivery);
     const sinks = read.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) }));
-    const config = evaluateSinkConfig(delivery, situation);
-    const rows = sinks.map((one) => toJson(sinkSchema, one));
-    if (json) await writeJson(io.stdout, rows);
+    const config = evaluateConfig(rejected, situation);
+    if (json)
+      await writeJson(
+        io.stdout,
+        sinks.map((one) => toJson(sinkSchema, one)),
+      );
     else await printReport(io, sinksReport(sinks, { config, nowUs }));
-    const faults = json ? config.evidence : [];
-    const notes = json || sinks.length === 0 ? [] : await notesOf(io, reader);
-    for (const note of [...faults, ...(noFile === null ? [] : [noFile]), ...notes])
-      io.stderr.write(`\n${note}\n`);
+    const isShared = (await reader.nodeId()) !== null;
+    const receiver =
+      json || sinks.length === 0
+        ? null
+        : await receiverNote({ ...loadConfig(io, ['data']), isShared });
+    for (const note of [...(json ? config.evidence : []), noFile, receiver])
+      if (note !== null) io.stderr.write(`\n${note}\n`);
   });
-}
-
-/** Notes about what keeps the sinks of the file from getting notifications. */
-async function notesOf(
-  io: Io,
-  reader: Parameters<typeof unknownSinkSubscriptions>[1] & Pick<StoreReader, 'nodeId'>,
-): Promise<string[]> {
-  const { definitions } = await loadEachSink(io).catch((error: unknown) => {
-    if (error instanceof AppError) return { definitions: [] };
-    throw error;
-  });
-  const unknown = await unknownSinkSubscriptions(definitions, reader, io);
-  return [
-    ...unknown.map(({ message, hint }) => `${message} ${hint}`),
-    await receiverNote({ ...loadConfig(io, ['data']), isShared: (await reader.nodeId()) !== null }),
-  ].filter((note) => note !== null);
 }

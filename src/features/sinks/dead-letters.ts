@@ -10,7 +10,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { firstOf } from '../../core/terms/streams.ts';
 import { counted, countText } from '../../core/terms/text.ts';
-import { requireSink } from './names.ts';
+import { requireSink } from './definitions.ts';
 import { itemTable, readItems } from './report.ts';
 import type { SinkItem, SinkReader } from './terms.ts';
 

@@ -1,20 +1,30 @@
 /** Sinks of `earshot.config.ts`, with the secrets and certificates of their files. */
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { filterErrors, filterFindings, type PlacedFinding } from '../../core/cli/row-forms.ts';
+import type { Io } from '../../core/cli/io.ts';
+import {
+  filterErrors,
+  filterFindings,
+  type PlacedFinding,
+  unknownName,
+} from '../../core/cli/row-forms.ts';
+import { hasSettings } from '../../core/config/config.ts';
 import {
   type ConfigPlace,
   faultsOf,
+  loadSubscriptionsFile,
   readConfigFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
 import { nearestName } from '../../core/terms/text.ts';
-
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import type { CompletenessReader } from '../coverage/completeness.ts';
 import type { SinkDefinition } from './registry.ts';
 import { readTarget, type SinkInput } from './sink-settings.ts';
-import type { DeliveryState } from './terms.ts';
+import type { DeliveryState, SinkReader } from './terms.ts';
 
 /** Sinks of the file, by name. */
 export interface LoadedSinks {
@@ -52,6 +62,9 @@ export async function loadEachSink(place: ConfigPlace): Promise<LoadedSinks> {
   return { definitions, faulty };
 }
 
+/** State when the file is not known. */
+export const unknownDelivery: DeliveryState = { names: null, fault: null };
+
 /** Returns the state of the delivery as the loaded sinks imply it. */
 export function deliveryStateOf({ definitions, faulty }: LoadedSinks): DeliveryState {
   const names = [...definitions, ...faulty].map(({ name }) => name);
@@ -60,27 +73,25 @@ export function deliveryStateOf({ definitions, faulty }: LoadedSinks): DeliveryS
   return { names, kinds, faults, fault: null };
 }
 
-/** Reads the state of the delivery from the file in the folder. An invalid file is `rejected`. */
-export async function readDeliveryState(place: ConfigPlace): Promise<DeliveryState> {
+/** Reads the state of the delivery from the file in the folder, or the reason why the file is invalid. */
+export async function readDeliveryState(place: ConfigPlace) {
   try {
-    return deliveryStateOf(await loadEachSink(place));
+    return { delivery: deliveryStateOf(await loadEachSink(place)), rejected: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const rejected = [errorText(error), ...error.details].join(' ');
-    return { names: null, fault: null, rejected };
+    return { delivery: unknownDelivery, rejected };
   }
 }
 
-/** Rejects with `configuration` and all problems of the sinks of the file. */
-export async function requireSinks(place: ConfigPlace): Promise<void> {
-  const { faulty } = await loadEachSink(place);
-  if (faulty.length > 0) throw faultySinks(place.workingDir, faulty);
-}
-
-/** Returns a `configuration` error that lists the problems of sinks. */
-export function faultySinks(folder: string, faulty: LoadedSinks['faulty']): AppError {
+/** Rejects with `configuration` and all problems of the sinks of the file, or of one of them. */
+export async function requireSinks(place: ConfigPlace, name?: string): Promise<LoadedSinks> {
+  const loaded = await loadEachSink(place);
+  const faulty = loaded.faulty.filter((one) => name === undefined || one.name === name);
+  if (faulty.length === 0) return loaded;
   const details = faulty.flatMap(({ problems }) => problems);
-  return new AppError('configuration', faultsOf(join(folder, subscriptionsFileName)), { details });
+  const file = join(place.workingDir, subscriptionsFileName);
+  throw new AppError('configuration', faultsOf(file), { details });
 }
 
 /** Returns findings about the filters of sinks; loaded sinks only have warnings. */
@@ -91,19 +102,65 @@ export function sinkFilterFindings(
   return filterFindings(filtered.map(({ name, filter }) => [`sinks.${name}.filter`, filter]));
 }
 
-/** A name in the `subscriptions` of a sink that is not known. */
-export interface UnknownSubscription {
-  /** Example: `sinks.archive.subscriptions: unknown subscription alsp.` */
-  message: string;
-  /** The name that is probably meant, or the known names. */
-  hint: string;
+type Folder = Pick<Io, 'workingDir' | 'env' | 'settings'>;
+
+/** Note that the folder has no configuration file; null if it has one. */
+export function noFileNote({ workingDir }: Folder): string | null {
+  if (existsSync(join(workingDir, subscriptionsFileName))) return null;
+  return `There is no ${subscriptionsFileName} in ${workingDir}.`;
 }
 
-/** Returns the unknown subscriptions of sinks. `known` lists those in the file and all that were ever registered. */
-export function unknownSubscriptions(
-  definitions: readonly Pick<SinkDefinition, 'name' | 'subscriptions'>[],
-  known: readonly string[],
-): UnknownSubscription[] {
+/** Error with code `usage` and the known names. */
+function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
+  const noFile = noFileNote(folder);
+  if (known.length === 0) {
+    const elsewhere =
+      noFile === null || hasSettings(folder)
+        ? ''
+        : 'Run the command in the folder of the receiver. ';
+    const why = ['No sinks are configured.', ...(noFile === null ? [] : [noFile])].join(' ');
+    return new AppError('usage', why, { advice: `${elsewhere}See docs/sinks.md to add a sink.` });
+  }
+  const error = unknownName('sink', name, known);
+  return noFile === null ? error : error.with({ advice: `${error.advice} ${noFile}` });
+}
+
+/** Loads a sink of the file. Rejects with `configuration` for an invalid file or sink, `usage` for an unknown sink. */
+export async function definedSink(name: string, folder: Folder): Promise<SinkDefinition> {
+  const loaded = await requireSinks(folder, name);
+  const definition = loaded.definitions.find((one) => one.name === name);
+  if (definition !== undefined) return definition;
+  throw unknownSink(name, deliveryStateOf(loaded).names ?? [], folder);
+}
+
+/**
+ * Checks that the sink is in the store or in earshot.config.ts: the dead letters of a removed sink remain in the
+ * store. Rejects with `usage` for an unknown sink, `configuration` if the file is needed and cannot be read.
+ */
+export async function requireSink(
+  name: string,
+  folder: Folder,
+  { counts }: Pick<SinkReader, 'counts'>,
+): Promise<void> {
+  const inStore = (await counts()).map(({ sink }) => sink);
+  if (inStore.includes(name)) return;
+  const inFile = deliveryStateOf(await loadEachSink(folder)).names ?? [];
+  if (!inFile.includes(name)) throw unknownSink(name, [...inFile, ...inStore], folder);
+}
+
+/**
+ * Returns problems of sinks with subscriptions that are neither in the file nor were ever registered. Rejects with
+ * `configuration` for an invalid file, `unavailable` if the store cannot be read.
+ */
+export async function unknownSubscriptions(
+  definitions: readonly SinkDefinition[],
+  { completeness }: { completeness: Pick<CompletenessReader, 'definitions'> },
+  place: ConfigPlace,
+): Promise<{ message: string; hint: string }[]> {
+  if (definitions.every(({ subscriptions }) => subscriptions.length === 0)) return [];
+  const inFile = (await loadSubscriptionsFile(place)) ?? [];
+  const registered = await completeness.definitions();
+  const known = [...inFile.map(({ name }) => name), ...registered.map((one) => one.subscription)];
   const names = [...new Set(known)].toSorted();
   const all =
     names.length === 0
@@ -120,4 +177,28 @@ export function unknownSubscriptions(
         };
       }),
   );
+}
+
+/**
+ * Returns a note if no receiver delivers to sinks. A delivering receiver has a lock for as long as it runs. Null also if
+ * this user cannot check the lock, and with a shared log, whose receivers `earshot admin log` lists. Never rejects.
+ */
+export async function receiverNote({
+  dataDir,
+  isShared,
+}: {
+  dataDir: string;
+  isShared: boolean;
+}): Promise<string | null> {
+  if (isShared) return null;
+  // Never creates the lock file: created by another user, it would block the receiver.
+  if (existsSync(join(dataDir, 'sinks.lock'))) {
+    try {
+      const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
+      release();
+    } catch {
+      return null;
+    }
+  }
+  return 'No receiver is delivering to sinks. Start the receiver: `earshot start`.';
 }

@@ -6,8 +6,12 @@ import { createFindProgram } from '../../core/host/run-program.ts';
 import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { type LoadedSinks, loadEachSink, sinkFilterFindings } from './definitions.ts';
-import { unknownSinkSubscriptions } from './names.ts';
+import {
+  type LoadedSinks,
+  loadEachSink,
+  sinkFilterFindings,
+  unknownSubscriptions,
+} from './definitions.ts';
 
 export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir }, io, { attempt }) => {
   const sinks = await attempt(() => loadEachSink(io), fixInFile);
@@ -40,9 +44,7 @@ async function checkFilters(
 ): Promise<Finding[]> {
   if (definitions.length === 0) return [];
   const store = openStoreReader(dataDir, tablesOf(io.features));
-  const unknown = await unknownSinkSubscriptions(definitions, store, io).finally(() =>
-    store.close(),
-  );
+  const unknown = await unknownSubscriptions(definitions, store, io).finally(() => store.close());
   const [check, level] = ['filters', 'warning'] as const;
   return [
     ...sinkFilterFindings(definitions).map(({ where, finding: { message, hint = '' } }) =>

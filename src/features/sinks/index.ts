@@ -32,7 +32,7 @@ export const sinks = defineFeature({
       group: 'sinks',
       operations: moduleFile('./operations', import.meta.url),
       reader: (reads) => ({
-        ...pick(reads, ['nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
+        ...pick(reads, ['nextDueAtUs', 'counts', 'sameReplay', 'replays']),
         due: async (query) =>
           (await reads.nextDueAtUs(query.sink)) === null ? [] : reads.due(query),
         items: ({ limit, ...query }) =>
@@ -55,11 +55,10 @@ export const sinks = defineFeature({
     {
       name: 'sinks',
       runsOn: 'each',
-      start: async ({ receiver: { store }, settings, log, io, rejected }) => {
+      start: async ({ receiver: { store }, settings, log, io }) => {
         const { serveSinks } = await import('./job.ts');
         const urls = { catalogue: settings.catalogueUrl, receiver: settings.publicUrl };
-        const { deliveryState, ...job } = await serveSinks({ store, urls }, log, io);
-        return { ...job, state: () => ({ ...deliveryState(), rejected: rejected() }) };
+        return serveSinks({ store, urls }, log, io);
       },
     },
   ],

@@ -6,15 +6,20 @@ import type { Release } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
-import { deliveryStateOf, type LoadedSinks, loadEachSink } from './definitions.ts';
+import {
+  deliveryStateOf,
+  type LoadedSinks,
+  loadEachSink,
+  unknownDelivery,
+  unknownSubscriptions,
+} from './definitions.ts';
 import type { MessageUrls } from './formats.ts';
-import { unknownSinkSubscriptions } from './names.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { DeliveryState } from './terms.ts';
 
 export interface ServedSinks {
   /** State of the deliveries, for the watchdog. */
-  deliveryState(): DeliveryState;
+  state(): DeliveryState;
   /** Starts, stops and replaces sinks to match the changed file. */
   reload(): Promise<void>;
   stop(): Promise<void>;
@@ -35,7 +40,7 @@ export async function serveSinks(
   io: SinksIo,
 ): Promise<ServedSinks> {
   const deliveries = createDeliveries(store, { log, io, urls });
-  let state: DeliveryState = { names: null, fault: null };
+  let state = unknownDelivery;
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
     for (const { name: sink, problems: details } of faulty) {
@@ -50,10 +55,10 @@ export async function serveSinks(
   } catch (error) {
     // Not logged here: the file watcher logs it once for all readers of the file.
     if (!(error instanceof AppError)) throw error;
-    state = { names: null, fault: faultOf(error) };
+    state = { ...unknownDelivery, fault: faultOf(error) };
   }
   return {
-    deliveryState: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
+    state: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
     reload: async () => change(await loadEachSink(io)),
     stop: deliveries.stop,
   };
@@ -66,7 +71,7 @@ async function warnOfSubscriptions(
   { log, io }: { log: Logger; io: ConfigPlace },
 ): Promise<void> {
   try {
-    for (const { message, hint } of await unknownSinkSubscriptions(definitions, store, io)) {
+    for (const { message, hint } of await unknownSubscriptions(definitions, store, io)) {
       log.warn(
         { reason: `${message} ${hint}` },
         'unknown subscription in the definition of a sink',

@@ -1,10 +1,10 @@
 /** The page of sinks. */
-import type { PageRoute } from '../../core/page/layout.ts';
+import type { ConsoleParts, ShownProduct } from '../../core/api/listener-slot.ts';
+import type { PageRequest, PageRoute } from '../../core/page/layout.ts';
 import { renderReport } from '../../core/page/render-report.ts';
 import { situationAt } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
-import { deliveryPanel } from './product-panel.ts';
-import { evaluateSinkConfig, readItems, sinkSection, sinkTable } from './report.ts';
+import { evaluateConfig, itemTable, readItems, sinkSection, sinkTable } from './report.ts';
 
 /** Dead letters, and failed deliveries, shown of each sink. */
 const itemsShown = { dead: 50, waiting: 5 };
@@ -31,7 +31,7 @@ export const sinksPage: PageRoute = {
       }),
     );
     const situation = situationAt(nowUs, alerts);
-    const config = evaluateSinkConfig({ fault: null, rejected: rejectedConfig }, situation);
+    const config = evaluateConfig(rejectedConfig, situation);
     // The section of a sink has its problems.
     const file = report.evaluations([['earshot.config.ts', config]]);
     const blocks = [sinkTable(sinks, { config, nowUs }), file, ...details];
@@ -41,5 +41,31 @@ export const sinksPage: PageRoute = {
 };
 
 export const pages = [sinksPage];
+
+/** Items of sinks that are searched for a product, in each state. */
+const itemsExaminedMax = 5_000;
+
+/** The dead letters and the waiting deliveries of a product. */
+async function deliveryPanel(
+  { sinks }: ConsoleParts,
+  { nowUs }: PageRequest,
+  { productId }: ShownProduct,
+) {
+  const tables = await Promise.all(
+    (['dead', 'waiting'] as const).map(async (state) => {
+      const items = await Array.fromAsync(sinks.items({ state, limit: itemsExaminedMax }));
+      const own = items.filter((item) => item.productId === productId);
+      const rows = own.map((item) => ({ item, notification: null }));
+      const caption = state === 'dead' ? 'Dead letters' : 'Waiting deliveries';
+      return rows.length === 0 ? [] : [itemTable(caption, rows, { state, isOfOne: false })];
+    }),
+  );
+  const none = report.empty('No delivery to a sink waits or was refused.');
+  const blocks = tables.flat();
+  return renderReport(
+    { title: 'Deliveries to sinks', blocks: blocks.length === 0 ? [none] : blocks },
+    nowUs,
+  );
+}
 
 export const productPanels = [deliveryPanel];

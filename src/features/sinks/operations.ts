@@ -6,7 +6,6 @@ import {
   type Replay,
   type ReplayRequest,
   type SinkCounts,
-  type SinkDeliveries,
   type SinkItem,
   type Sinks,
   sinkReader,
@@ -108,16 +107,13 @@ const priorities = [
 const ofSink = (value: string, where: string) =>
   `(SELECT ${value} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
 
-/** Subquery on the time of the last delivery of the sink in the row `name`; null for none. */
-const lastDelivered = '(SELECT last_at_us FROM sink_delivery AS done WHERE done.sink = name.sink)';
-
 /**
  * Time since which a sink accepts nothing. A refused item, which was attempted while the sink accepted others, shows
  * this only if nothing was delivered since it was queued. An item that failed without a refusal always shows it.
  */
-const failingSince = `(SELECT min(max(queued_at_us, coalesce(${lastDelivered}, 0))) FROM sink_item AS item
+const failingSince = `(SELECT min(max(queued_at_us, coalesce(done.last_at_us, 0))) FROM sink_item AS item
   WHERE item.sink = name.sink AND state = 'waiting' AND error IS NOT NULL
-    AND (attempts = 0 OR queued_at_us > coalesce(${lastDelivered}, 0)))`;
+    AND (attempts = 0 OR queued_at_us > coalesce(done.last_at_us, 0)))`;
 
 export const reads = {
   /** Returns waiting items that are due, at most the first of each product, by priority. */
@@ -154,31 +150,29 @@ export const reads = {
     ).all({ sink, beforeId, rowsMax });
   },
 
-  deliveries(database: Database): SinkDeliveries[] {
-    return prepared<[], SinkDeliveries>(
-      database,
-      'SELECT sink, delivered, last_at_us AS lastAtUs FROM sink_delivery ORDER BY sink',
-    ).all();
-  },
-
   /** Gets the names of the sinks from cursors and replays: items are queued only through these. */
   counts(database: Database): SinkCounts[] {
-    return prepared<[string], SinkCounts>(
+    return prepared<[object], SinkCounts>(
       database,
       `WITH name AS (
          SELECT sink FROM sink_replay
-         UNION SELECT substr(reader, 1 + length(prefix)) FROM reader_cursor, (SELECT ? AS prefix)
-           WHERE substr(reader, 1, length(prefix)) = prefix)
-       SELECT sink, ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
+         UNION SELECT substr(reader, 1 + length(@prefix)) FROM reader_cursor
+           WHERE substr(reader, 1, length(@prefix)) = @prefix)
+       SELECT name.sink, cursor.position,
+         ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
          ${ofSink('count(*)', "state = 'waiting' AND error IS NOT NULL")} AS failed,
          ${ofSink('count(*)', "state = 'dead'")} AS dead,
-         ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestQueuedAtUs,
-         ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveQueuedAtUs,
-         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS error,
+         (SELECT count(*) FROM sink_replay AS replay
+          WHERE replay.sink = name.sink AND ended_at_us IS NULL) AS replays,
+         coalesce(done.delivered, 0) AS delivered, done.last_at_us AS lastDeliveredAtUs,
+         ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestWaitingAtUs,
+         ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveWaitingAtUs,
          ${failingSince} AS failingSinceUs,
-         ${lastDelivered} AS lastDeliveredAtUs
-       FROM name ORDER BY sink`,
-    ).all(sinkReader(''));
+         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS lastError
+       FROM name LEFT JOIN reader_cursor AS cursor ON reader = @prefix || name.sink
+         LEFT JOIN sink_delivery AS done ON done.sink = name.sink
+       ORDER BY name.sink`,
+    ).all({ prefix: sinkReader('') });
   },
 
   /** Returns an unfinished replay that includes the requested one. A replay without an end stops at its `last_position`. */

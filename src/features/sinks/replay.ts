@@ -19,8 +19,8 @@ import { shortDateUs } from '../../core/terms/dates.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
 import { counted, countText } from '../../core/terms/text.ts';
 import type { Store } from '../../store/store.ts';
+import { definedSink, receiverNote } from './definitions.ts';
 import { compileMatcher, type Matcher } from './document.ts';
-import { definedSink, receiverNote, unknownSinkSubscriptions } from './names.ts';
 import type { SinkDefinition } from './registry.ts';
 import { unfinishedReplay } from './terms.ts';
 
@@ -64,10 +64,6 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   const definition = await definedSink(flags.sink, io);
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
-    // An unknown subscription may be registered later, so it is only a warning.
-    for (const { message, hint } of await unknownSinkSubscriptions([definition], store, io)) {
-      io.stderr.write(`Warning: ${message} ${hint}\n`);
-    }
     const { sink, dryRun, json } = flags;
     const found = await countMatching(io, { store, definition, flags });
     const request = dryRun ? null : requestOf(flags, found);

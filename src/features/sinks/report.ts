@@ -16,13 +16,7 @@ import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts
 import * as report from '../../core/terms/report.ts';
 import { firstOf, notificationAt } from '../../core/terms/streams.ts';
 import { countText, lengthText, momentText, quoted } from '../../core/terms/text.ts';
-import {
-  type DeliveryState,
-  type SinkItem,
-  type SinkReader,
-  sinkReader,
-  unusedSink,
-} from './terms.ts';
+import type { DeliveryState, SinkItem, SinkReader } from './terms.ts';
 
 const count = z.int().min(0);
 const timeUs = z.number().nullable();
@@ -62,42 +56,36 @@ export type SinkState = Omit<EvaluatedSink, 'evaluation'>;
 
 /** Sources of the state. */
 export interface SinkSources {
-  sinks: SinkReader;
-  notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & {
-    cursor(reader: string): Promise<number | null>;
-  };
+  sinks: Pick<SinkReader, 'counts'>;
+  notifications: Pick<NotificationLog, 'find' | 'lastPosition'>;
 }
+
+/** State of a sink that has never started. */
+const unused = {
+  ...{ position: null, waiting: 0, failed: 0, dead: 0, replays: 0, delivered: 0 },
+  ...{ lastDeliveredAtUs: null, oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null },
+  ...{ failingSinceUs: null, lastError: null },
+};
 
 /** Reads the states of all sinks, by name. Rejects with `unavailable`. */
 export async function readSinks(
   { sinks, notifications }: SinkSources,
   { names, kinds, faults, fault }: DeliveryState,
 ): Promise<SinkState[]> {
-  const [counts, deliveries, replays, lastPosition] = await Promise.all([
-    sinks.counts(),
-    sinks.deliveries(),
-    sinks.replays({ all: false }),
-    notifications.lastPosition(),
-  ]);
-  const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
+  const counts = new Map((await sinks.counts()).map(({ sink, ...own }) => [sink, own]));
+  const lastPosition = await notifications.lastPosition();
+  const known = new Set([...(names ?? []), ...counts.keys()]);
   const states = [...known].toSorted().map(async (name): Promise<SinkState> => {
-    const own = counts.find(({ sink }) => sink === name) ?? unusedSink(name);
-    const position = await notifications.cursor(sinkReader(name));
+    const own = counts.get(name) ?? unused;
+    const { position, oldestWaitingAtUs } = own;
     const unread =
       position === null ? null : await firstOf(notifications, { afterPosition: position });
-    const oldest = [own.oldestQueuedAtUs, unread?.receivedAtUs ?? null].filter((us) => us !== null);
-    const isSetUp = names === null ? null : names.includes(name);
+    const oldest = [oldestWaitingAtUs, unread?.receivedAtUs ?? null].filter((us) => us !== null);
+    const isSetUp = names?.includes(name) ?? null;
     return {
-      ...{ name, isSetUp, position, target: kinds?.get(name) ?? null },
+      ...{ name, isSetUp, target: kinds?.get(name) ?? null, ...own },
       behind: position === null ? null : Math.max(0, lastPosition - position),
-      ...{ waiting: own.waiting, failed: own.failed, dead: own.dead },
-      replays: replays.filter(({ sink }) => sink === name).length,
-      delivered: deliveries.find(({ sink }) => sink === name)?.delivered ?? 0,
-      lastDeliveredAtUs: own.lastDeliveredAtUs,
       oldestUndeliveredAtUs: oldest.length === 0 ? null : Math.min(...oldest),
-      oldestWaitingAtUs: own.oldestQueuedAtUs,
-      oldestLiveWaitingAtUs: own.oldestLiveQueuedAtUs,
-      ...{ failingSinceUs: own.failingSinceUs, lastError: own.error },
       fault: isSetUp === false ? null : (faults?.get(name) ?? fault),
     };
   });
@@ -177,42 +165,27 @@ const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, l
 
 export const sinkChecks: readonly Check<SinkState>[] = [delivery, deadLetters];
 
-/** Configuration of all sinks: its fault, or why the current `earshot.config.ts` is rejected. */
-export type SinkConfig = Pick<DeliveryState, 'fault' | 'rejected'>;
+/** Checks `earshot.config.ts`: the reason why its current version is rejected; null if it is in effect. */
+const configCheck = checkOf<string | null>('sink', (rejected) =>
+  rejected === null
+    ? null
+    : problem(
+        'warning',
+        'The current earshot.config.ts is rejected, and the last valid version stays in effect.',
+        'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+        quoted(rejected),
+      ),
+);
 
-/** Its subject is empty. */
-export const sinkConfigCheck = checkOf<SinkConfig>('sink', (config, { nowUs, alert }) => {
-  const { fault, rejected = null } = config;
-  const why = fault ?? rejected;
-  if (why === null) return null;
-  return problem(
-    fault === null ? 'warning' : levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
-    fault === null
-      ? 'The current earshot.config.ts is rejected, and the last valid version stays in effect.'
-      : 'Nothing is delivered to any sink.',
-    'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
-    quoted(why),
-  );
-});
+/** A sink, or as `rejected` the configuration of all, whose subject is empty. */
+export type WatchedSink = SinkState | { rejected: string | null };
 
-/** A sink, or the configuration of all, as the watchdog checks it. */
-export type WatchedSink = SinkConfig | { sink: SinkState; config: SinkConfig };
-
-export function watchedSinks(
-  sinks: readonly SinkState[],
-  config: SinkConfig,
-): (readonly [subject: string, WatchedSink])[] {
-  return [['', config], ...sinks.map((sink) => [sink.name, { sink, config }] as const)];
-}
-
-/** While nothing can be delivered to any sink, only that problem counts. */
 export const watchedSinkChecks: readonly Check<WatchedSink>[] = [
-  checkOf('sink', (one, moment) => {
-    if (!('sink' in one)) return sinkConfigCheck.check(one, moment);
-    return one.config.fault === null ? delivery.check(one.sink, moment) : 'unchecked';
-  }),
+  checkOf('sink', (one, moment) =>
+    'rejected' in one ? configCheck.check(one.rejected, moment) : delivery.check(one, moment),
+  ),
   checkOf('sink-refused', (one, moment) =>
-    'sink' in one ? deadLetters.check(one.sink, moment) : null,
+    'rejected' in one ? null : deadLetters.check(one, moment),
   ),
 ];
 
@@ -223,8 +196,8 @@ export function evaluateSink(sink: SinkState, situation: Situation): Evaluation 
   return evaluate(sinkChecks, sink, { subject: name, situation, fine: ok(state) });
 }
 
-export function evaluateSinkConfig(config: SinkConfig, situation: Situation): Evaluation {
-  return evaluate([sinkConfigCheck], config, { situation, fine: ok('valid') });
+export function evaluateConfig(rejected: string | null, situation: Situation): Evaluation {
+  return evaluate([configCheck], rejected, { situation, fine: ok('valid') });
 }
 
 /** Lists all sinks, or explains why there are none. */

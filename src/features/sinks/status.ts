@@ -10,21 +10,19 @@ import {
   secondsSince,
 } from '../../core/status/gauge.ts';
 import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status.ts';
-import { AppError } from '../../core/terms/app-error.ts';
-import { type Evaluation, evaluate, isProblem, ok, worstOf } from '../../core/terms/evaluation.ts';
+import { type Evaluation, isProblem, ok, worstOf } from '../../core/terms/evaluation.ts';
 import { countText, listed } from '../../core/terms/text.ts';
-import { readDeliveryState } from './definitions.ts';
+import { readDeliveryState, unknownDelivery } from './definitions.ts';
 import {
   type EvaluatedSink,
+  evaluateConfig,
   evaluateSink,
   readSinks,
   type SinkState,
   sinkChecks,
-  sinkConfigCheck,
   sinkSchema,
   type WatchedSink,
   watchedSinkChecks,
-  watchedSinks,
 } from './report.ts';
 import type { DeliveryState } from './terms.ts';
 
@@ -38,24 +36,10 @@ declare module '../../core/status/status.ts' {
 }
 
 /** Asks the job of a running receiver, or reads the file. */
-async function deliveryStateOf(sources: StatusSources): Promise<DeliveryState> {
-  const { running, io } = sources;
-  if (running === null) return readDeliveryState(io);
-  const state = running.job('sinks')?.state as (() => DeliveryState) | undefined;
-  return { ...(state?.() ?? { names: [], fault: null }), rejected: await sources.rejected() };
-}
-
-async function readStates({ store }: StatusSources, delivery: DeliveryState): Promise<SinkState[]> {
-  return readSinks({ sinks: store.sinks, notifications: store }, delivery);
-}
-
-async function sinkFacts(sources: StatusSources): Promise<SinkState[]> {
-  const delivery = await deliveryStateOf(sources);
-  const sinks = await readStates(sources, delivery);
-  const { fault, rejected = null } = delivery;
-  // A rejected file is reported by its own finding.
-  if (sinks.length > 0 || fault === null || rejected !== null) return sinks;
-  throw new AppError('configuration', fault);
+async function readStates({ running, io, store }: StatusSources): Promise<SinkState[]> {
+  const state = running?.job('sinks')?.state as (() => DeliveryState) | undefined;
+  const delivery = running === null ? (await readDeliveryState(io)).delivery : state?.();
+  return readSinks({ sinks: store.sinks, notifications: store }, delivery ?? unknownDelivery);
 }
 
 const sink = { sink: 'name of the sink' };
@@ -65,14 +49,14 @@ const part = defineStatusPart({
   unknown: { sinks: [] },
   fields: { sinks: z.array(sinkSchema) },
   open: (sources) => ({
-    read: async () => ({ sinks: await sinkFacts(sources) }),
+    read: async () => ({ sinks: await readStates(sources) }),
     watch: (): Watch<WatchedSink>[] => [
       {
         checks: watchedSinkChecks,
-        read: async () => {
-          const delivery = await deliveryStateOf(sources);
-          return watchedSinks(await readStates(sources, delivery), delivery);
-        },
+        read: async () => [
+          ['', { rejected: await sources.rejected() }],
+          ...(await readStates(sources)).map((sink) => [sink.name, sink] as const),
+        ],
       },
     ],
   }),
@@ -80,9 +64,8 @@ const part = defineStatusPart({
     sinks: sinks.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) })),
   }),
   evaluate: ({ sinks, rejectedConfig }, situation): Evaluation => {
-    const config = { fault: null, rejected: rejectedConfig };
-    const own = evaluate([sinkConfigCheck], config, { situation, fine: ok('') });
-    const problem = worstOf([...sinks.map((one) => one.evaluation), own].filter(isProblem));
+    const config = evaluateConfig(rejectedConfig, situation);
+    const problem = worstOf([...sinks.map((one) => one.evaluation), config].filter(isProblem));
     if (problem !== undefined) return problem;
     if (sinks.length === 0) return ok('none configured');
     const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);

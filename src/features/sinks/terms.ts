@@ -93,35 +93,29 @@ export type ReplayRequest = Pick<
   'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'
 >;
 
+/** State of a sink in the store. */
 export interface SinkCounts {
   sink: string;
+  /** Position of its cursor; null before its start. */
+  position: number | null;
   waiting: number;
   /** Waiting items with a failed attempt. */
   failed: number;
   dead: number;
-  /** Time at which the oldest waiting item was queued; null when none waits. */
-  oldestQueuedAtUs: number | null;
-  /** The same without replays, which have lower priority. */
-  oldestLiveQueuedAtUs: number | null;
-  /** Error of the last attempt, if it failed; null when none has failed. */
-  error: string | null;
-  /** Time since which the sink accepts nothing that is queued; null when the last attempt succeeded. */
-  failingSinceUs: number | null;
+  /** Replays that are not completely queued. */
+  replays: number;
+  /** Acknowledged deliveries, including replays. */
+  delivered: number;
   /** Time of the last acknowledged delivery; null when none was acknowledged. */
   lastDeliveredAtUs: number | null;
-}
-
-/** Returns the counts of a sink without items and deliveries. */
-export function unusedSink(sink: string): SinkCounts {
-  const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null, lastDeliveredAtUs: null };
-  return { sink, waiting: 0, failed: 0, dead: 0, ...never, error: null, failingSinceUs: null };
-}
-
-/** Acknowledged deliveries of a sink, including replays. */
-export interface SinkDeliveries {
-  sink: string;
-  delivered: number;
-  lastAtUs: number;
+  /** Time at which the oldest waiting item was queued; null when none waits. */
+  oldestWaitingAtUs: number | null;
+  /** The same without replays, which have lower priority. */
+  oldestLiveWaitingAtUs: number | null;
+  /** Time since which the sink accepts nothing that is queued; null when the last attempt succeeded. */
+  failingSinceUs: number | null;
+  /** Error of the last attempt, if it failed; null when none has failed. */
+  lastError: string | null;
 }
 
 /** State of the delivery to sinks in this process. */
@@ -134,10 +128,6 @@ export interface DeliveryState {
   faults?: ReadonlyMap<string, string>;
   /** Reason why nothing can be delivered to any sink, without secrets; null when deliveries are possible. */
   fault: string | null;
-  /**
-   * Reason why the current `earshot.config.ts` is rejected and the previous version stays in effect, without secrets.
-   */
-  rejected?: string | null;
 }
 
 /** Read access. All calls reject with `unavailable`. */
@@ -166,8 +156,6 @@ export interface SinkReader {
   }): AsyncIterable<SinkItem>;
   /** Returns counts by sink name, for sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
-  /** Returns deliveries by sink name, for sinks that acknowledged any. */
-  deliveries(): Promise<SinkDeliveries[]>;
   /**
    * Returns an unfinished replay with the same filter that covers the window and reaches `lastPosition`; null if
    * there is none. Repeating a request for `7d` finds the same replay, although its window starts a little later.

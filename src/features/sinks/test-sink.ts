@@ -8,9 +8,9 @@ import { createRunProgram } from '../../core/host/run-program.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
 import { printable } from '../../core/terms/text.ts';
+import { definedSink } from './definitions.ts';
 import { attemptOnce, testDocument } from './delivery.ts';
 import { compileMatcher } from './document.ts';
-import { definedSink } from './names.ts';
 import { openTarget, type SinkDefinition } from './registry.ts';
 
 export const testCommand = defineCommand('test', {

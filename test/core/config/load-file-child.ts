@@ -7,9 +7,9 @@ import { loadSubscriptionsFile } from '../../../src/core/config/subscriptions-fi
 import type { AppError } from '../../../src/core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../../src/core/terms/subscription.ts';
 import {
-  faultySinks,
   type LoadedSinks,
   loadEachSink,
+  requireSinks,
 } from '../../../src/features/sinks/definitions.ts';
 import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { loadSummaryRules } from '../../../src/features/summary/rules.ts';
@@ -36,16 +36,14 @@ process.on('message', async (folder: string) => {
       Object.fromEntries,
       refusalOf,
     ),
-    sinks: allOf(folder, each),
+    sinks: await requireSinks({ workingDir: folder, settings }).then(
+      ({ definitions }) => definitions,
+      refusalOf,
+    ),
     each,
   };
   process.send?.(loaded);
 });
-
-function allOf(folder: string, each: LoadedSinks | Refusal): LoadedFile['sinks'] {
-  if (!('faulty' in each)) return each;
-  return each.faulty.length === 0 ? each.definitions : refusalOf(faultySinks(folder, each.faulty));
-}
 
 function refusalOf({ name, code, message, details }: AppError): Refusal {
   return { name, code, message, details };

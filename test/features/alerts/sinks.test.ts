@@ -59,21 +59,6 @@ it('dead letters are an alert of their own, raised once, with their number and a
   expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(2);
 });
 
-it('a sink without deliveries is a single alert, raised at once, when sinks cannot be started', async () => {
-  const deliveryState: { names: string[] | null; fault: string | null } = {
-    names: null,
-    fault: 'The file earshot.config.ts has a fault: sinks.bus names no target.',
-  };
-  const { at, queue, activeAlerts } = await openSinks(deliveryState);
-  await queue(4, ['product-1']);
-  expect(await at(1)).toEqual(['sink  warning']);
-  expect((await activeAlerts())[0]?.evidence[0]).toBe(deliveryState.fault);
-  expect(await at(60)).toEqual(['sink  warning']);
-  expect(await at(1 + 361)).toEqual(['sink  critical']);
-  Object.assign(deliveryState, { names: ['bus'], fault: null });
-  expect(await at(363)).toEqual(['sink bus critical']);
-});
-
 it('a sink that is no longer configured is an alert while items wait for it, with the command that drops them', async () => {
   const { at, queue, activeAlerts, store } = await openSinks({ names: [], fault: null });
   await queue(1, ['product-1']);
@@ -110,10 +95,10 @@ it('a faulty sink is an alert at once, grows critical, does not hide its dead le
 });
 
 it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
-  const deliveryState: DeliveryState = { names: ['act'], fault: null, rejected: reason };
-  const { check } = await openContext({ deliveryState: () => deliveryState });
+  const state = { names: ['act'], fault: null, rejected: reason as string | null };
+  const { check } = await openContext({ deliveryState: () => state });
   const text = expect.stringContaining('earshot.config.ts is rejected');
   expect(await check()).toMatchObject([{ kind: 'sink', subject: '', text, evidence: [reason] }]);
-  deliveryState.rejected = null;
+  state.rejected = null;
   expect(await check()).toEqual([]);
 });

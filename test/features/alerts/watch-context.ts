@@ -129,7 +129,7 @@ function probedParts(probes: () => Probes): StatusPart[] {
 /** Ports of the watchdog, the probes, and the jobs and settings of its receiver. */
 interface WatchOptions extends WatchDeps {
   probes: Probes;
-  deliveryState: () => DeliveryState;
+  deliveryState: () => DeliveryState & { rejected?: string | null };
   maintenance: boolean;
   reconcile: boolean;
   backupEveryHours: number | null;

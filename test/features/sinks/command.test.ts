@@ -62,17 +62,6 @@ describe('earshot sinks list', () => {
     onTestFinished(release);
     expect((await earshot('sinks list')).err).toBe('');
   });
-
-  it('names unknown subscriptions', async () => {
-    const { earshot, fillNames } = createSinkCommandContext(
-      "{ bus: { command: ['a'], subscriptions: ['alsp'] } }",
-    );
-    await fillNames(['S2A_1']);
-    const warning = 'sinks.bus.subscriptions: unknown subscription alsp.';
-    expect((await earshot('sinks list')).err).toContain(warning);
-    const replay = await earshot('sinks replay --sink bus --dry-run');
-    expect(replay.err).toContain(`Warning: ${warning} No subscription is known yet.`);
-  });
 });
 
 describe('earshot sinks dead', () => {

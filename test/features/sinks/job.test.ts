@@ -43,22 +43,26 @@ async function serve(
 
 describe('the sinks of a receiver', () => {
   it('are reported to the watchdog, also when there are none', async () => {
-    const { deliveryState: none } = await serve(null);
+    const { state: none } = await serve(null);
     const fine = { kinds: new Map(), faults: new Map(), fault: null };
     expect(none()).toEqual({ ...fine, names: [] });
-    const { deliveryState } = await serve(file("{ act: { command: ['true'] } }"));
+    const { state: deliveryState } = await serve(file("{ act: { command: ['true'] } }"));
     const kinds = new Map([['act', 'command']]);
     expect(deliveryState()).toEqual({ ...fine, names: ['act'], kinds });
   });
 
   it('are an unknown list and a fault with its reason when the file is invalid', async () => {
-    const { deliveryState } = await serve(file('{ act: {} }'));
+    const { state: deliveryState } = await serve(file('{ act: {} }'));
     const fault = expect.stringMatching(/earshot\.config\.ts[\s\S]*act/);
     expect(deliveryState()).toMatchObject({ names: null, fault });
   });
 
   it('start except for the faulty ones, whose reasons are logged and reported to the watchdog', async () => {
-    const { deliveryState, lines, store } = await serve(
+    const {
+      state: deliveryState,
+      lines,
+      store,
+    } = await serve(
       file(`{
         act: { command: ['true'], from: 'start' },
         odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
@@ -102,9 +106,12 @@ describe('the sinks of a receiver', () => {
   const act = "{ act: { command: ['true'], from: 'start' } }";
 
   it('have a fault when the lock file cannot be used, none after a change to none, and start with a later change', async () => {
-    const { deliveryState, change, store, dataDir } = await serve(file(act), (dataDir) =>
-      mkdirSync(join(dataDir, 'sinks.lock')),
-    );
+    const {
+      state: deliveryState,
+      change,
+      store,
+      dataDir,
+    } = await serve(file(act), (dataDir) => mkdirSync(join(dataDir, 'sinks.lock')));
     await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
     expect(deliveryState().names).toEqual(['act']);
     await change('export default { sinks: {} };\n');

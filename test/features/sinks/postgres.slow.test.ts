@@ -160,7 +160,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     const replay = { filter: '', sinceUs: null, untilUs: null, afterPosition: 0, requestedAtUs: 1 };
     const lastPosition = await store.lastPosition();
     await store.sinks.addReplay({ sink: 'sink', ...replay, lastPosition });
-    const delivered = async () => (await store.sinks.deliveries()).map((one) => one.delivered);
+    const delivered = async () => (await store.sinks.counts()).map((one) => one.delivered);
     await expect.poll(delivered, { timeout: 20_000 }).toEqual([2 * lastPosition]);
     // Not even `updated_at` changes.
     expect(await rowsOf(url)).toEqual(marked);
@@ -205,7 +205,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     ]);
     const bounds = { filter: '', sinceUs: null, untilUs: null, requestedAtUs: 1 };
     await store.sinks.addReplay({ sink: 'sink', ...bounds, afterPosition: 0, lastPosition: 3 });
-    await expect.poll(async () => (await store.sinks.deliveries())[0]?.delivered).toBe(6);
+    await expect.poll(async () => (await store.sinks.counts())[0]?.delivered).toBe(6);
     expect(await rowsOf(url, 'events')).toEqual(rows);
   });
 

@@ -99,16 +99,16 @@ export class SinkModel {
     const oldest = (items: SinkItem[]) =>
       items.length === 0 ? null : Math.min(...items.map(({ queuedAtUs }) => queuedAtUs));
     return {
-      sink: this.#sink,
-      waiting: waiting.length,
+      ...{ sink: this.#sink, position: this.cursor, waiting: waiting.length },
       failed: waiting.filter(({ error }) => error !== null).length,
       dead: this.items.length - waiting.length,
-      oldestQueuedAtUs: oldest(waiting),
-      oldestLiveQueuedAtUs: oldest(waiting.filter(({ replayId }) => replayId === null)),
-      error: this.items.find(({ id }) => id === this.#failed.at(-1))?.error ?? null,
+      replays: this.replays.filter(({ endedAtUs }) => endedAtUs === null).length,
       // No acknowledgement has a time.
+      ...{ delivered: 0, lastDeliveredAtUs: null },
+      oldestWaitingAtUs: oldest(waiting),
+      oldestLiveWaitingAtUs: oldest(waiting.filter(({ replayId }) => replayId === null)),
       failingSinceUs: oldest(waiting.filter(({ error }) => error !== null)),
-      lastDeliveredAtUs: null,
+      lastError: this.items.find(({ id }) => id === this.#failed.at(-1))?.error ?? null,
     };
   }
 

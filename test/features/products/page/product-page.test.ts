@@ -11,7 +11,6 @@ import {
   summaryRow,
 } from '../../../core/api/console-context.ts';
 import { ring } from '../../../filter/geometry/places.ts';
-import { sampleStatus } from '../../status/status-sample.ts';
 
 const id = '0ce0aaf7-9708-44e5-a35f-5171947aa748';
 

@@ -5,7 +5,7 @@ import { hourUs, shortDateUs } from '../core/terms/dates.ts';
 import { type evaluation, type Finding, failedFinding, finding } from '../core/terms/evaluation.ts';
 import type { DesiredSubscription } from '../core/terms/subscription.ts';
 import type { AccessTokens, Account, DeliveryMark, Registration } from './account.ts';
-import { isDigestOf } from './account-context.ts';
+import { isDigestOf } from './changes.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
 import { lastDeliveryOf } from './lifetime.ts';
 import { review } from './maintain.ts';

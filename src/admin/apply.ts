@@ -6,17 +6,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
 import { type DesiredSubscription, endpointFor } from '../core/terms/subscription.ts';
-import type { HistoryActor, Registration } from './account.ts';
+import type { HistoryAction, HistoryActor, Registration } from './account.ts';
 import {
   type AccountContext,
   digestCredentials,
+  drain,
   entryOf,
   isDigestOf,
   listAccount,
+  nowRunning,
   observed,
-} from './account-context.ts';
+} from './changes.ts';
 import {
-  type AccountLimits,
   type Difference,
   differencesOf,
   nextRequest,
@@ -25,7 +26,7 @@ import {
   type Request,
   sortAccount,
 } from './differences.ts';
-import { sendRequest } from './requests.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
 
 export interface ApplyOptions {
   desired: readonly DesiredSubscription[];
@@ -34,7 +35,6 @@ export interface ApplyOptions {
   prune?: boolean;
   /** By default true. Maintenance adopts nothing without a decision of the user. */
   adoptsPull?: boolean;
-  hasCredentials?: PlanInput['hasCredentials'];
 }
 
 /** Why an account is changed, and how its endpoint is checked. */
@@ -59,31 +59,10 @@ type Account = Pick<PlanInput, 'listed' | 'registrations'>;
 
 const planOf = (options: ApplyOptions, account: Account, context: AccountContext) =>
   differencesOf({
-    ...account,
-    desired: options.desired,
-    publicUrl: context.publicUrl,
-    adoptsPull: options.adoptsPull ?? true,
-    namesInFile: options.namesInFile,
-    prune: options.prune === true,
-    limits: context.limits,
-    hasCredentials: options.hasCredentials ?? knowsCredentials(context),
+    ...{ adoptsPull: true, prune: false, ...options, ...account },
+    ...{ publicUrl: context.publicUrl, limits: context.limits },
+    hasCredentials: ({ credentialsDigest }) => isDigestOf(credentialsDigest, context.credentials),
   });
-
-/** Each digest takes 10 ms, so it is compared once. */
-function knowsCredentials({ credentials }: AccountContext): PlanInput['hasCredentials'] {
-  const known = new Map<string | null, boolean>();
-  return ({ credentialsDigest: digest }) => {
-    const isKnown = known.get(digest) ?? isDigestOf(digest, credentials);
-    known.set(digest, isKnown);
-    return isKnown;
-  };
-}
-
-/** Requests per name after which a catalogue that confirms, but does not apply, is reported. */
-const requestsMax = 12;
-
-/** Attempts to create a subscription without an answer. */
-const attemptsMax = 3;
 
 const listDelayDefaultMs = 1_500;
 
@@ -103,52 +82,50 @@ export async function applyDesired(
   const first = await readPlan(options, context);
   if (first.limitErrors.length > 0) throw limitsExceeded(first, options);
   if (why.skipProbe !== true) await requireEndpoints(first.differences, context);
-  const run = newRun(options, context, why, first);
+  const run: Run = {
+    ...{ options, why, digest: digestCredentials(context.credentials, context.newSecret()) },
+    ...{ before: new Map(), touched: new Set(), sent: new Set(), createdAtUs: new Map() },
+    // An account that is already beyond the limits may stay there.
+    context: {
+      ...context,
+      limits: {
+        runningMax: Math.max(context.limits.runningMax, first.counts.running),
+        totalMax: Math.max(context.limits.totalMax, first.counts.total),
+      },
+    },
+  };
   try {
-    for (let left = requestsMax * (first.differences.length + 1); left > 0; left -= 1) {
-      if (await applyNext(run)) return;
+    for (let waits = 0; ; ) {
+      const state = await applyNext(run);
+      if (state === 'settled') return;
+      if (state === 'sent') continue;
+      // A list may be older than a confirmed request.
+      if (waits === waitsMax) throw notApplied();
+      waits += 1;
+      await delay((context.listDelayMs ?? listDelayDefaultMs) * (1 + context.random()));
     }
-    throw notApplied();
   } catch (error) {
     throw interrupted(error, run);
   }
 }
 
-/** Lists, compares, and sends one request. Resolves with true when nothing differs. */
-async function applyNext(run: Run): Promise<boolean> {
-  const { context, why, limits } = run;
+/** Lists, compares, and sends one request, unless the run has sent it before. */
+async function applyNext(run: Run): Promise<'settled' | 'sent' | 'repeated'> {
+  const { context, why, sent } = run;
   const account = await observe(context);
-  const plan = planOf(run.options, account, { ...context, limits });
+  const plan = planOf(run.options, account, context);
   await settle(plan.unchanged, account, run);
-  if (plan.differences.length === 0) return true;
-  const { difference, request } = nextRequest(plan, limits);
-  const { name } = difference;
-  const key = JSON.stringify([name, { ...request, current: idOf(request) }]);
-  if (key === run.last || (request.kind === 'create' && run.createdAtUs.has(name))) {
-    // A list may be older than a confirmed request.
-    if (run.waits === waitsMax) throw notApplied(name);
-    run.waits += 1;
-    await pauseBeforeList(context);
-    return false;
-  }
+  if (plan.differences.length === 0) return 'settled';
+  const { difference, request } = nextRequest(plan, context.limits);
+  const target = 'current' in request ? request.current.id : null;
+  const edit = 'edit' in request ? request.edit : null;
+  const key = JSON.stringify([difference.name, request.kind, target, edit]);
+  if (sent.has(key)) return 'repeated';
   why.onRequest?.(difference, request);
-  try {
-    await send(difference, request, account, run);
-    run.last = key;
-  } catch (error) {
-    // What a pull creation without an answer has made is found by adoption only.
-    const isFound = difference.desired?.type === 'push' || run.options.adoptsPull !== false;
-    const isOpen = request.kind === 'create' && isFound && isAppError(error, 'unavailable');
-    if (!isOpen || run.attempts === attemptsMax) throw error;
-    run.attempts += 1;
-    // A request without an answer may still be in progress.
-    await pauseBeforeList(context);
-  }
-  return false;
+  await send(difference, request, account, run);
+  sent.add(key);
+  return 'sent';
 }
-
-const pauseBeforeList = ({ listDelayMs = listDelayDefaultMs, random }: AccountContext) =>
-  delay(listDelayMs * (1 + random()));
 
 /** State of one run. */
 interface Run {
@@ -157,39 +134,15 @@ interface Run {
   why: ApplyReason;
   /** Digest of the credentials of the context. */
   digest: string;
-  /** The limits, or the counts of an account that is already beyond them. */
-  limits: AccountLimits;
   /** By name: the registration before the run. */
   before: Map<string, Registration | undefined>;
-  /** Names of which this run has changed something. */
-  changed: Set<string>;
-  /** Key of the last confirmed request. */
-  last: string;
-  attempts: number;
-  waits: number;
+  /** Names of which this run has or may have changed something. */
+  touched: Set<string>;
+  /** Keys of confirmed requests: none is sent twice. */
+  sent: Set<string>;
   /** By name: the time before the request that created it; null for a replacement, which is in effect at its end. */
   createdAtUs: Map<string, number | null>;
 }
-
-function newRun(
-  options: ApplyOptions,
-  context: AccountContext,
-  why: ApplyReason,
-  first: Plan,
-): Run {
-  return {
-    options: { ...options, hasCredentials: knowsCredentials(context) },
-    ...{ context, why, digest: digestCredentials(context.credentials, context.newSecret()) },
-    ...{ before: new Map(), changed: new Set(), createdAtUs: new Map() },
-    ...{ last: '', attempts: 1, waits: 0 },
-    limits: {
-      runningMax: Math.max(context.limits.runningMax, first.counts.running),
-      totalMax: Math.max(context.limits.totalMax, first.counts.total),
-    },
-  };
-}
-
-const idOf = (request: Request) => ('current' in request ? request.current.id : undefined);
 
 /** Lists the account, and records which subscriptions run: from this, gaps are opened and closed. */
 async function observe(context: AccountContext): Promise<Account> {
@@ -242,32 +195,131 @@ async function send(
   if (!run.before.has(name)) run.before.set(name, known);
   const save = desired === null ? undefined : registrationFor(desired, known, difference, run);
   if (save !== undefined && request.kind !== 'record') await administration.commit({ save });
+  let done: Done;
   try {
-    const { fields = {}, ...done } = await sendRequest(difference, request, run);
-    run.changed.add(name);
-    const atUs = Math.min(done.atUs ?? nowUs(), nowUs());
-    if (request.kind === 'create') {
-      run.createdAtUs.set(name, difference.old.length === 0 ? atUs : null);
-    }
-    await administration.commit({
-      ...(save === undefined ? {} : { save: { ...save, ...fields } }),
-      ...(desired === null ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-      ...(done.action === 'removed' ? { removeRegistration: name } : {}),
-      history: [entryOf({ name, id: done.id }, done.action, done.what, { ...run.why, atUs })],
-    });
+    done = await sendRequest(difference, request, run);
   } catch (error) {
-    // After a request without an answer, a conflict may come from what that request has created.
-    const isConflict = run.attempts === 1 && isAppError(error, 'conflict');
-    const isRefused = isConflict || isAppError(error, 'invalid');
-    if (isRefused && save !== undefined && !run.changed.has(name)) {
+    const isRefused = isAppError(error, 'conflict') || isAppError(error, 'invalid');
+    if (isRefused && save !== undefined && !run.touched.has(name)) {
       // Nothing was changed: the earlier desired state stays.
       const before = run.before.get(name);
       await administration.commit(
         before === undefined ? { removeRegistration: name } : { save: before },
       );
-    }
+    } else run.touched.add(name);
     throw error;
   }
+  run.touched.add(name);
+  const atUs = Math.min(done.atUs ?? nowUs(), nowUs());
+  if (request.kind === 'create') {
+    run.createdAtUs.set(name, difference.old.length === 0 ? atUs : null);
+  }
+  await administration.commit({
+    ...(save === undefined ? {} : { save: { ...save, ...done.fields } }),
+    ...(desired === null ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
+    ...(done.action === 'removed' ? { removeRegistration: name } : {}),
+    history: [entryOf({ name, id: done.id }, done.action, done.what, { ...run.why, atUs })],
+  });
+}
+
+/** Result of a request. */
+interface Done {
+  /** Fields of the registration that it changes. */
+  fields?: Partial<Registration>;
+  id: string | null;
+  action: HistoryAction;
+  what: string;
+  /** Time of the history entry; now by default. */
+  atUs?: number;
+}
+
+/** Sends the request. Rejects as the client and the queues do. */
+async function sendRequest(difference: Difference, request: Request, run: Run): Promise<Done> {
+  if (request.kind === 'create') return create(request, difference, run);
+  if (request.kind === 'edit') return edit(request, difference, run);
+  if (request.kind === 'delete') return remove(request.current, difference, run);
+  const { desired, current } = difference;
+  if (desired === null) return { id: null, action: 'removed', what: 'no longer configured' };
+  const fields = { unfinished: false };
+  return { fields, id: current?.id ?? null, action: 'adopted', what: 'no change needed' };
+}
+
+async function create(
+  { desired, status }: Extract<Request, { kind: 'create' }>,
+  { old, differs }: Difference,
+  { context, digest }: Run,
+): Promise<Done> {
+  const { client, credentials, publicUrl, nowUs } = context;
+  const { events, filter } = desired;
+  const endpoint = endpointFor(publicUrl, desired);
+  const address = endpoint === null ? null : { endpoint, credentials };
+  // Pushes may come before the answer, and events are expected from here.
+  const atUs = nowUs();
+  const fresh = await client.create({ events, filter, status, address });
+  if (fresh === null) {
+    throw new AppError('unavailable', 'The response to the create request could not be read.');
+  }
+  const fields = {
+    subscriptionId: fresh.id,
+    credentialsDigest: address === null ? null : digest,
+    notifiedAtUs: nowUs(),
+    ...(status === 'running' ? nowRunning(atUs) : {}),
+  };
+  const replaces = `replaces ${old.map(({ id }) => id).join(', ')}: changed ${differs.join(' and ')}`;
+  const what = old.length > 0 ? replaces : `status ${status}`;
+  return { fields, id: fresh.id, action: 'created', what, atUs };
+}
+
+async function edit(
+  {
+    current: { id, ...current },
+    edit: { status, endpoint, credentials },
+  }: Extract<Request, { kind: 'edit' }>,
+  { name, adopted }: Difference,
+  { context, digest }: Run,
+): Promise<Done> {
+  // The catalogue may refuse to read the queue of a paused subscription.
+  if (status === 'paused') await drain(name, { id, ...current }, context);
+  const beganAtUs = context.nowUs();
+  await context.client.edit(id, {
+    ...(status === undefined ? {} : { status }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credentials === undefined ? {} : { credentials: context.credentials }),
+  });
+  const fields = {
+    ...(credentials === undefined ? {} : { credentialsDigest: digest }),
+    ...(status === 'running' ? nowRunning(beganAtUs) : {}),
+  };
+  if (status !== undefined) {
+    const action = status === 'running' ? 'resumed' : 'paused';
+    return { fields, id, action, what: `now ${status}` };
+  }
+  const what = [
+    ...(endpoint === undefined ? [] : [`endpoint ${endpoint}`]),
+    ...(credentials === undefined ? [] : ['new credentials']),
+  ];
+  return { fields, id, action: adopted ? 'adopted' : 'changed', what: what.join(', ') };
+}
+
+/** Deletes a subscription that is no longer configured or was replaced, or that a full account has no space for. */
+async function remove(
+  old: CatalogueSubscription,
+  { name, desired, current, differs }: Difference,
+  { context }: Run,
+): Promise<Done> {
+  await drain(name, old, context);
+  await context.client.delete(old.id);
+  const { id } = old;
+  if (desired === null) return { id, action: 'deleted', what: 'no longer configured' };
+  const what = differs.length === 0 ? 'duplicate' : `changed ${differs.join(' and ')}`;
+  if (current !== null) return { id, action: 'replaced', what };
+  const fields = { subscriptionId: null };
+  return {
+    fields,
+    id,
+    action: 'replaced',
+    what: `${what}; the account is full, so there is a gap`,
+  };
 }
 
 /** Returns the registration of a change that is not complete. */
@@ -341,17 +393,14 @@ export function limitsExceeded(
 }
 
 /** Adds how to continue to an error after the first change. */
-function interrupted(error: unknown, { changed }: Run): unknown {
-  if (!(error instanceof AppError) || error.code === 'cancelled' || changed.size === 0)
+function interrupted(error: unknown, { touched }: Run): unknown {
+  if (!(error instanceof AppError) || error.code === 'cancelled' || touched.size === 0)
     return error;
   const detail = 'The change is not complete. To continue: `earshot register`.';
   return error.with({ details: [...error.details, detail] });
 }
 
-function notApplied(name = 'the subscriptions'): AppError {
-  return new AppError(
-    'conflict',
-    `The catalogue confirmed the change of ${name}, but the account still differs.`,
-    { advice: 'To show the differences: `earshot register --dry-run`.' },
-  );
-}
+const notApplied = () =>
+  new AppError('conflict', 'The catalogue confirmed a change, but the account still differs.', {
+    advice: 'To show the differences: `earshot register --dry-run`.',
+  });

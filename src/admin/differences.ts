@@ -105,7 +105,10 @@ export function differencesOf(input: PlanInput): Plan {
     found.push({ ...nothing, name, desired: null, old: managed.get(name) ?? [] });
   }
   const counts = countsOf(listed);
-  const differences = withWays(found, counts, input.limits);
+  // What makes space comes first.
+  const differences = found
+    .map((one) => ({ ...one, way: wayOf(one, counts, input.limits), effect: effectOf(one) }))
+    .toSorted((a, b) => a.effect.total - b.effect.total || a.effect.running - b.effect.running);
   const limitErrors = limitErrorsOf(differences, counts, input);
   return { differences, unchanged, obsolete, unmanaged: others, counts, limitErrors };
 }
@@ -236,27 +239,14 @@ function effectOf({ desired, current, old }: Difference): Plan['counts'] {
   return { running: after.running - before.running, total: after.total - before.total };
 }
 
-/**
- * Sorts the differences: what reduces the counts comes first, what increases them last. Chooses the way of each
- * replacement from the counts at its time.
- */
-function withWays(
-  found: readonly Difference[],
-  counts: Plan['counts'],
+function wayOf(
+  { desired, current, old }: Difference,
+  { running, total }: Plan['counts'],
   { runningMax, totalMax }: AccountLimits,
-): Difference[] {
-  let { running, total } = counts;
-  const sorted = found
-    .map((one) => ({ one, effect: effectOf(one) }))
-    .toSorted((a, b) => a.effect.total - b.effect.total || a.effect.running - b.effect.running);
-  return sorted.map(({ one, effect }) => {
-    const isFull = one.current === null && one.old.length > 0 && total >= totalMax;
-    const starts = one.desired?.status === 'running' && one.current?.status !== 'running';
-    const isBusy = starts && one.old.some(isRunning) && running >= runningMax;
-    running += effect.running;
-    total += effect.total;
-    return { ...one, way: isFull ? 'delete-first' : isBusy ? 'switch' : 'overlap' };
-  });
+): ReplacementWay {
+  if (current === null && old.length > 0 && total >= totalMax) return 'delete-first';
+  const starts = desired?.status === 'running' && current?.status !== 'running';
+  return starts && old.some(isRunning) && running >= runningMax ? 'switch' : 'overlap';
 }
 
 function limitErrorsOf(
@@ -265,20 +255,20 @@ function limitErrorsOf(
   { limits, desired }: PlanInput,
 ): string[] {
   const effects = differences.map(effectOf);
-  const sum = (key: 'running' | 'total') =>
-    effects.reduce((value, effect) => value + effect[key], counts[key]);
   const errors: string[] = [];
-  if (sum('running') > Math.max(limits.runningMax, counts.running)) {
-    const names = desired.filter(isRunning).map(({ name }) => name);
+  for (const [key, max] of [
+    ['running', limits.runningMax],
+    ['total', limits.totalMax],
+  ] as const) {
+    const sum = effects.reduce((value, effect) => value + effect[key], counts[key]);
+    if (sum <= Math.max(max, counts[key])) continue;
+    const what = key === 'running' ? 'running subscriptions' : 'subscriptions';
     errors.push(
-      `The account permits ${limits.runningMax} running subscriptions. ${counts.running} are running, and ${sum('running')} would be (of this receiver: ${names.join(', ')}).`,
+      `The account permits ${max} ${what}. It has ${counts[key]}, and would have ${sum}.`,
     );
   }
-  if (sum('total') > Math.max(limits.totalMax, counts.total)) {
-    errors.push(
-      `The account permits ${limits.totalMax} subscriptions. It has ${counts.total}, and would have ${sum('total')}.`,
-    );
-  }
+  if (errors.length > 0)
+    errors.push(`Desired here: ${desired.map(({ name }) => name).join(', ')}.`);
   return errors;
 }
 
@@ -301,9 +291,7 @@ export function nextRequest(
     const request = requestFor(difference, counts, limits);
     if (request !== null) return { difference, request };
   }
-  throw counts.running < limits.runningMax
-    ? noSpace(counts.total)
-    : noRunningSlot(counts.running, limits);
+  throw limitReached(counts, limits);
 }
 
 function requestFor(
@@ -330,19 +318,14 @@ function requestFor(
   return first === undefined ? { kind: 'record' } : { kind: 'delete', current: first };
 }
 
-const noSpace = (total: number) =>
-  new AppError('conflict', `The account has ${total} subscriptions, and permits no more.`, {
-    advice: 'Delete one first: `earshot subscriptions delete <name>`.',
-  });
-
-/** Returns the error `conflict` for the maximum number of running subscriptions. */
-export function noRunningSlot(running: number, { runningMax }: AccountLimits): AppError {
+/** Returns the error `conflict` for an account that is full, or has the maximum of running subscriptions. */
+export function limitReached({ running, total }: Plan['counts'], limits: AccountLimits): AppError {
   return new AppError(
     'conflict',
-    `${running} subscriptions are running, and the account permits ${runningMax}.`,
+    `The account permits ${limits.runningMax} running subscriptions and ${limits.totalMax} in total. It has ${running} and ${total}.`,
     {
       advice:
-        'Pause one first: `earshot subscriptions pause <name>`. If the limit of the catalogue has changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX.',
+        'Pause or delete one first: `earshot subscriptions`. If the limits of the catalogue have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.',
     },
   );
 }

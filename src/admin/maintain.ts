@@ -3,10 +3,9 @@
 import { AppError, errorText, withAdvice } from '../core/terms/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../core/terms/subscription.ts';
 import type { AdministrationChange, Registration } from './account.ts';
-import { type AccountContext, entryOf, listAccount, observed } from './account-context.ts';
 import { applyDesired } from './apply.ts';
+import { type AccountContext, entryOf, listAccount, observed, setStatus } from './changes.ts';
 import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';
-import { setStatus } from './direct-change.ts';
 import { type Lifetime, lastDeliveryOf, lifetimeOf } from './lifetime.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 

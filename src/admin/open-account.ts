@@ -14,7 +14,7 @@ import { AppError } from '../core/terms/app-error.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
 import { openConfiguredStore, silent } from '../store/store.ts';
-import type { AccountContext } from './account-context.ts';
+import type { AccountContext } from './changes.ts';
 import { createEndpointProbe, type ProbeEndpoint } from './endpoint-probe.ts';
 import type { QueueState } from './pull-queue.ts';
 import { openPullQueue } from './queue-client.ts';

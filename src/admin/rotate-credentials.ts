@@ -5,7 +5,7 @@ import {
   endpointOf,
   requirePublicUrl,
 } from '../core/terms/subscription.ts';
-import { type AccountContext, digestCredentials, entryOf, isDigestOf } from './account-context.ts';
+import { type AccountContext, digestCredentials, entryOf, isDigestOf } from './changes.ts';
 import { sortAccount } from './differences.ts';
 import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
 

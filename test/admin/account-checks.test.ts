@@ -8,7 +8,7 @@ import {
   checkSubscriptions,
   type SubscriptionsInput,
 } from '../../src/admin/account-checks.ts';
-import { digestCredentials } from '../../src/admin/account-context.ts';
+import { digestCredentials } from '../../src/admin/changes.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { startServer } from '../core/http/answering-server.ts';
 import { freePort } from '../helpers/free-ports.ts';

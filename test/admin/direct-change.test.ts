@@ -1,7 +1,7 @@
 /** Commands that pause, resume and delete single managed subscriptions. */
 import { describe, expect, it } from 'vitest';
-import type { AccountContext } from '../../src/admin/account-context.ts';
-import { deleteByCommand, findManaged, setStatus } from '../../src/admin/direct-change.ts';
+import type { AccountContext } from '../../src/admin/changes.ts';
+import { deleteByCommand, findManaged, setStatus } from '../../src/admin/changes.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import {
   dayUs,
@@ -121,7 +121,7 @@ describe('a command', () => {
     });
     await expect(commands.resume('alps', setUp.context())).rejects.toMatchObject({
       code: 'conflict',
-      text: expect.stringContaining('the account permits 2'),
+      text: expect.stringContaining('permits 2 running'),
     });
     expect(setUp.catalogue.writes).toEqual([]);
   });

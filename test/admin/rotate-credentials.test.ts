@@ -1,7 +1,7 @@
 /** Rotation of the endpoint credentials: no refused push, whatever is cut and repeated. */
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isDigestOf } from '../../src/admin/account-context.ts';
+import { isDigestOf } from '../../src/admin/changes.ts';
 import { times } from '../helpers/thorough.ts';
 import { arbitraryCut } from './arbitrary-account.ts';
 import { openRotation, type RotationSituation, type TestedRotation } from './rotation.ts';

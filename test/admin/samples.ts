@@ -1,7 +1,7 @@
 /** Sample subscriptions in the catalogue, registrations in the store, and desired states. */
 
 import type { Registration } from '../../src/admin/account.ts';
-import { digestCredentials } from '../../src/admin/account-context.ts';
+import { digestCredentials } from '../../src/admin/changes.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';

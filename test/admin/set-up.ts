@@ -2,8 +2,8 @@
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import type { Administration, NewGap, Registration } from '../../src/admin/account.ts';
-import type { AccountContext } from '../../src/admin/account-context.ts';
 import { applyDesired, readPlan } from '../../src/admin/apply.ts';
+import type { AccountContext } from '../../src/admin/changes.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
 import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
 import { reads, schema, writes } from '../../src/admin/operations.ts';

@@ -51,7 +51,7 @@ async function changeStatus(
   nameOrId: string,
   status: 'paused' | 'running',
 ): Promise<void> {
-  const { findManaged, setStatus } = await import('../../admin/direct-change.ts');
+  const { findManaged, setStatus } = await import('../../admin/changes.ts');
   const found = await findManaged(nameOrId, account);
   await setStatus(found, status, { actor: 'subscriptions', reason: 'by command' }, account);
   print(io, `${found.name} is ${status}.`);
@@ -71,7 +71,7 @@ Examples:
   needs: ['account'],
   run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
     const { deleteByCommand, findManaged, removeStaleRegistration } = await import(
-      '../../admin/direct-change.ts'
+      '../../admin/changes.ts'
     );
     const found = await findManaged(nameOrId, account).catch(async (error: unknown) => {
       if (!isAppError(error, 'not_found') || !(await removeStaleRegistration(nameOrId, account)))

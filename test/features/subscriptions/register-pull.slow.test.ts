@@ -75,9 +75,10 @@ describe('earshot register --pull', () => {
     expect(subscriptions(context)).toEqual([...both, `pull running ${filter}`]);
   });
 
-  it('creates one subscription although the answer to the creation is lost', async () => {
+  it('creates one subscription although the answer to the creation is lost, when it is repeated', async () => {
     const context = await openPull({ createAnswersLost: 1 });
-    await expectEnd(context.run(pulled), 0);
+    await expectEnd(context.run(pulled), 1, 'To continue: `earshot register`.');
+    await expectEnd(context.run('register --yes'), 0);
     expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
   });
 

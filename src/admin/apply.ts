@@ -20,6 +20,7 @@ import {
 import {
   type Difference,
   differencesOf,
+  limitsExceeded,
   nextRequest,
   type Plan,
   type PlanInput,
@@ -371,25 +372,6 @@ async function requireEndpoints(
       },
     );
   }
-}
-
-/** Returns the error `conflict` for a plan that the limits of the account do not permit. */
-export function limitsExceeded(
-  { limitErrors, obsolete }: Plan,
-  { prune = false, namesInFile }: Pick<ApplyOptions, 'prune' | 'namesInFile'>,
-): AppError {
-  const unused = `No longer configured: ${obsolete.join(', ')}. To delete: \`earshot register --prune\`.`;
-  return new AppError(
-    'conflict',
-    'The limits of the account do not permit the desired state. Nothing was changed.',
-    {
-      details: [
-        ...limitErrors,
-        ...(prune || namesInFile === undefined || obsolete.length === 0 ? [] : [unused]),
-        "Pause or delete a subscription (`earshot subscriptions`), or register the new one with --status paused. If the catalogue's limits have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.",
-      ],
-    },
-  );
 }
 
 /** Adds how to continue to an error after the first change. */

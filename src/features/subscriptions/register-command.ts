@@ -1,8 +1,8 @@
 /** `earshot register`: applies the desired subscriptions to the catalogue account. */
 import { Option } from 'commander';
 import type { Registration } from '../../admin/account.ts';
-import { type ApplyOptions, applyDesired, limitsExceeded, readPlan } from '../../admin/apply.ts';
-import type { Plan } from '../../admin/differences.ts';
+import { type ApplyOptions, applyDesired, readPlan } from '../../admin/apply.ts';
+import { limitsExceeded, type Plan } from '../../admin/differences.ts';
 import type { OpenedAccount } from '../../admin/open-account.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../admin/settings.ts';
 import { needsEndpoint } from '../../admin/subscription-ways.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeliveryMark } from '../../src/admin/account.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
-import { startUptimeMarks } from '../../src/features/coverage/uptime.ts';
+import { startUptimeMarks } from '../../src/features/coverage/job.ts';
 import { startDeliveryMarks } from '../../src/receiver/own-jobs.ts';
 import { recordingLog, silentLog } from '../helpers/recording-log.ts';
 import { openStore } from '../helpers/store.ts';

@@ -88,7 +88,7 @@ describe('changes that arrive with notifications', () => {
 });
 
 describe('two programs that do the same at once', () => {
-  it('recover each event once, and get the same run', async () => {
+  it('recover each event once', async () => {
     const { both } = await openTwo();
     const events = numbers(50).map((i) => missing(i));
     const [mine = [], others = []] = await Promise.all(
@@ -96,10 +96,6 @@ describe('two programs that do the same at once', () => {
     );
     expect(mine.map((position, i) => position ?? others[i])).not.toContain(null);
     expect(await both[0].lastPosition()).toBe(50);
-    const runs = await Promise.all(
-      both.map(({ completeness }, i) => completeness.beginRun({ request: 'a', atUs: atUs + i })),
-    );
-    expect(runs[0]).toEqual(runs[1]);
   });
 
   it('queue each part of the log for a sink once, and add one replay', async () => {

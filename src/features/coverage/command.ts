@@ -17,8 +17,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs, weekUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/text.ts';
 import type { CompletenessReader } from './completeness.ts';
-import { type CoverageReport, readCoverage, toCoverageJson } from './coverage.ts';
-import { neverRegistered } from './open-listing.ts';
+import { type CoverageReport, neverRegistered, readCoverage, toCoverageJson } from './coverage.ts';
 import { coverageReport } from './report.ts';
 import { comparisonOff } from './settings.ts';
 

@@ -15,20 +15,17 @@ const recoverMax = 100;
 /** The store checks this many unindexed positions itself, and a few more. */
 const lagMax = 3_000;
 
-/** A round leaves only events that arrived while it ran, so even a second round is rare. */
-const roundsMax = 10;
-
 export interface CompareContext {
   completeness: Pick<
     Completeness,
-    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'unprunedSinceUs'
+    'recoveredEvents' | 'recover' | 'saveCoverage' | 'unprunedSinceUs'
   >;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   log: Pick<NotificationLog, 'lastPosition'>;
   /** The catalogue's clock, for its dates and for hours. */
   nowUs(): number;
-  /** The local clock, for recorded entries, as for pushes; default: `nowUs`. */
-  ownNowUs?: (() => number) | undefined;
+  /** The local clock, for recorded entries, as for pushes. */
+  ownNowUs(): number;
   /** Resolves after `ms`, or immediately when the signal is aborted. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
 }
@@ -62,11 +59,10 @@ export async function comparePage(
   const { mode, settlingUs, signal } = options;
   const compared: ComparedEvent[] = [];
   let open = listed;
+  // Another round is rare: it has only events that arrived meanwhile, so it must see the newest events.
   for (let round = 1; open.length > 0; round += 1) {
-    if (round > roundsMax) throw tooBusy();
-    // Only a write checks unindexed positions in the store, and a second round must see the newest events.
-    const isExact = mode !== 'write' || round > 1;
-    const knownUpTo = await waitForIndex(context, { lagMax: isExact ? 0 : lagMax, signal });
+    const lag = mode === 'write' && round === 1 ? lagMax : 0;
+    const knownUpTo = await waitForIndex(context, lag, signal);
     const productIds = [...new Set(open.map(({ productId }) => productId))];
     const known = await lookUpProducts({ subscription: task.subscription, productIds }, context);
     // The index was replaced meanwhile, and the new one may lag.
@@ -99,7 +95,7 @@ export async function comparePage(
 }
 
 /** Uses the catalogue's clock: if it is ahead of ours, pushes are dated before their events. */
-async function unprunedSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
+async function unprunedSince({ completeness, nowUs, ownNowUs }: CompareContext) {
   return (await completeness.unprunedSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
 
@@ -121,7 +117,7 @@ async function recover(
       return { subscription, event, productId, eventUs, body: recoveredBody(task, one) };
     });
     try {
-      const atUs = context.ownNowUs?.() ?? context.nowUs();
+      const atUs = context.ownNowUs();
       const positions = await context.completeness.recover({ events, knownUpTo, atUs });
       for (const [i, one] of batch.entries()) {
         (positions[i] === null ? undecided : recovered).push(one);
@@ -132,14 +128,6 @@ async function recover(
     }
   }
   return { recovered, undecided };
-}
-
-function tooBusy(): AppError {
-  return new AppError(
-    'unavailable',
-    'Notifications arrive faster than they can be compared with the catalogue.',
-    { advice: 'Retry when fewer notifications arrive; the comparison resumes where it stopped.' },
-  );
 }
 
 /** Log entries of one product, for one subscription. */
@@ -208,19 +196,20 @@ const pauseMs = 200;
 const waitMaxMs = 600_000;
 
 /**
- * Waits until the index lags by at most `lagMax` positions behind the log's current end, and resolves with the
- * indexed position. Rejects with `unavailable` when the index makes no progress for ten minutes.
+ * Waits until the index lags by at most `lag` positions behind the log's current end, and resolves with the indexed
+ * position. Rejects with `unavailable` when the index makes no progress for ten minutes.
  */
 async function waitForIndex(
   { products, log, pause }: CompareContext,
-  { lagMax, signal }: { lagMax: number; signal: AbortSignal },
+  lag: number,
+  signal: AbortSignal,
 ): Promise<number> {
   const lastPosition = await log.lastPosition();
   let before: number | null = null;
   for (let waitedMs = 0; ; waitedMs += pauseMs) {
     signal.throwIfAborted();
     const position = await products.indexedPosition();
-    if (position >= lastPosition - lagMax) return position;
+    if (position >= lastPosition - lag) return position;
     if (position !== before) waitedMs = 0;
     before = position;
     if (waitedMs >= waitMaxMs) throw indexStalled(lastPosition - position);
@@ -233,8 +222,7 @@ function indexStalled(lag: number): AppError {
     'unavailable',
     `The product index has made no progress for ten minutes (lag in notifications: ${lag}), so pushed events cannot be looked up.`,
     {
-      advice:
-        'Check the log of `earshot start` for the cause, then retry; the comparison resumes where it stopped.',
+      advice: 'Check the log of `earshot start` for the cause, then retry.',
     },
   );
 }

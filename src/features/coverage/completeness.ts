@@ -68,14 +68,6 @@ export interface HourCoverage {
   comparedAtUs: number;
 }
 
-/** A requested comparison of a window. The same request again continues where it stopped. */
-export interface ReconcileRun {
-  id: number;
-  /** Canonical text of the request. */
-  request: string;
-  startedAtUs: number;
-}
-
 /** Pushes received within one hour. */
 export interface HourArrivals {
   /** Subscription name in the URL path; null for a path without a name. */
@@ -135,7 +127,4 @@ export interface Completeness extends CompletenessReader {
   saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
   /** Records that the receiver has run since `fromUs` and still does. */
   recordUptime(uptime: Uptime): Promise<void>;
-  /** Returns the unfinished run of this request, or a new one. */
-  beginRun(options: { request: string; atUs: number }): Promise<ReconcileRun>;
-  endRun(options: { id: number; atUs: number }): Promise<void>;
 }

@@ -7,7 +7,7 @@
  */
 
 import { z } from 'zod';
-import { isAppError } from '../../core/terms/app-error.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { dayUs, hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
@@ -382,4 +382,10 @@ export function isDue(
   { nowUs }: { nowUs: number },
 ): boolean {
   return nextDueAtUs !== null && nextDueAtUs <= nowUs;
+}
+
+/** Error with code `configuration` if nothing can be compared. */
+export function neverRegistered(): AppError {
+  const message = 'No subscription was ever registered in this data directory.';
+  return new AppError('configuration', message, { advice: 'Run `earshot register` first.' });
 }

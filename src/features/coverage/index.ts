@@ -32,8 +32,8 @@ export const coverage = defineFeature({
     'coverage.ts',
     'hours.ts',
     'job.ts',
-    'open-listing.ts',
     'reconcile-command.ts',
+    'reconcile.ts',
     'settings.ts',
     'tasks.ts',
   ],
@@ -66,7 +66,7 @@ export const coverage = defineFeature({
         ]),
       store: (reader, writes, { recover }) => ({
         ...reader,
-        ...pick(writes, ['saveCoverage', 'recordUptime', 'beginRun', 'endRun']),
+        ...pick(writes, ['saveCoverage', 'recordUptime']),
         recover,
       }),
       lease: 'reconcile',
@@ -79,7 +79,7 @@ export const coverage = defineFeature({
       name: 'uptime marks',
       runsOn: 'each',
       start: async ({ receiver: { store }, log, io: { nowUs } }) => {
-        const { startUptimeMarks } = await import('./uptime.ts');
+        const { startUptimeMarks } = await import('./job.ts');
         return startUptimeMarks({ completeness: store.completeness, nowUs, log });
       },
     },

@@ -2,24 +2,17 @@
 
 import { type Io, pause } from '../../core/cli/io.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
-import { isAppError } from '../../core/terms/app-error.ts';
-import { formatDateUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
+import { errorText, isAppError } from '../../core/terms/app-error.ts';
+import { formatDateUs, minuteUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { Products } from '../../filter/products.ts';
+import { repeat } from '../../receiver/own-jobs.ts';
 import type { Store } from '../../store/store.ts';
-import { comparisonHorizonUs, recheckAfterUs, settlingUs } from './completeness.ts';
-import {
-  createKindRound,
-  type DueTasks,
-  dueTasks,
-  type Kind,
-  type KindRound,
-  type RoundPart,
-} from './due-windows.ts';
-import { type OpenedListing, openListing } from './open-listing.ts';
-import { reconcile } from './reconcile.ts';
+import { type Completeness, comparisonHorizonUs, settlingUs } from './completeness.ts';
+import { sumCounts } from './coverage.ts';
+import { type OpenedListing, openListing, reconcile } from './reconcile.ts';
 import type { ReconcileConfig } from './settings.ts';
-import type { ReconcileTask, TaskReport } from './tasks.ts';
+import { type DueKind, type DuePart, dueKinds, mergeWindows } from './tasks.ts';
 
 /** The first round waits until pushes arrive again after the start. */
 const usual: RoundTimes = {
@@ -112,56 +105,63 @@ export type RoundOutcome = 'all' | 'some' | 'none';
 /** Maximum number of failures of one kind in a round. */
 const failuresMax = 5;
 
+/** Comparison of a kind in a round. */
+interface KindRound extends DueKind {
+  /** Parts that are not compared yet. */
+  open: DuePart[];
+  failed: DuePart[];
+  error?: unknown;
+  hasProgress: boolean;
+}
+
 /**
- * Logs each kind that could not be compared, and continues with the others. Skips an hour at which the catalogue
- * fails, and continues with later hours in the same round. Rejects with the signal's reason, with `conflict`
- * if another program holds a lock, and with unexpected errors.
+ * Compares each part of each kind once, and leaves those that fail to the next round. Logs each kind that could not be
+ * compared. Rejects with the signal's reason, with `conflict` if another program holds a lock, and with unexpected
+ * errors.
  */
 async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<RoundOutcome> {
   const startedAtUs = deps.nowUs();
   const busy = await unreadQueues(parts, deps);
-  const kinds = byKind(await findDue(parts, deps, startedAtUs), busy);
-  const failed = new Map<KindRound, unknown>();
-  let isAnswered = false;
+  const kinds = (await findDue(parts, deps, startedAtUs))
+    .filter(({ subscription }) => !busy.has(subscription))
+    .map((kind): KindRound => ({ ...kind, open: [...kind.parts], failed: [], hasProgress: false }));
+  const isAnswering = () => kinds.some((kind) => kind.hasProgress);
   // Each failure may take minutes. Until the catalogue answers, the first kind gets two attempts, the others one.
-  const mayContinue = (kind: KindRound) => {
-    const limit = isAnswered ? failuresMax : kind === kinds[0] ? 2 : 1;
-    return kind.failures() < limit && !isFinal(failed.get(kind));
-  };
-  const compareKind = async (kind: KindRound) => {
-    for (let part = kind.next(); part !== null && mayContinue(kind); part = kind.next()) {
-      let reachedUs = 0;
+  const limitOf = (kind: KindRound) => (isAnswering() ? failuresMax : kind === kinds[0] ? 2 : 1);
+  // Second pass: continues a kind that stopped before the catalogue answered a query of another kind.
+  for (const kind of [...kinds, ...kinds]) {
+    while (kind.failed.length < limitOf(kind) && !isFinal(kind.error)) {
+      const part = kind.open.shift();
+      if (part === undefined) break;
       try {
-        await compare(parts, deps, part, (upToUs) => {
-          isAnswered = true;
-          reachedUs = upToUs;
+        await compare(parts, deps, part, () => {
+          kind.hasProgress = true;
         });
-        kind.done();
       } catch (error) {
         if (!isOfThisKind(error) || deps.signal.aborted) throw error;
-        failed.set(kind, error);
-        if (!isFinal(error)) kind.failed(reachedUs);
+        kind.failed.push(part);
+        kind.error = error;
       }
     }
-  };
-  // Second pass: continues a kind that stopped before the catalogue answered a query of another kind.
-  for (const kind of [...kinds, ...kinds]) await compareKind(kind);
-  for (const [kind, error] of failed) {
-    const level = isAppError(error, 'internal') ? 'error' : 'warn';
-    parts.log[level]({ ...fieldsOf(kind), ...errorFields(error) }, failedText);
   }
-  // If one early check failed, all are repeated.
-  if (busy.size === 0 && kinds.every((kind) => kind.isEarlyChecked())) {
-    deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
+  const failed = kinds.filter((kind) => kind.failed.length > 0);
+  for (const kind of failed) {
+    const level = isAppError(kind.error, 'internal') ? 'error' : 'warn';
+    parts.log[level]({ ...fieldsOf(kind), ...errorFields(kind.error) }, failedText);
   }
+  const isEarlyFailed = failed.some((kind) =>
+    [...kind.failed, ...kind.open].some(({ why }) => why === 'early'),
+  );
   // The comparison of a long queue comes later; it fetches 400 records with one request.
   if (busy.size === 0) {
+    // If one early check failed, all are repeated.
+    if (!isEarlyFailed) deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
     const { listing, nowUs, ownNowUs, signal } = deps;
-    const context = { ...parts, listing, nowUs, ownNowUs, signal, isAnswering: isAnswered };
+    const context = { ...parts, listing, nowUs, ownNowUs, signal, isAnswering: isAnswering() };
     for (const step of parts.afterRound ?? []) await step(context);
   }
-  if (failed.size === 0) return 'all';
-  return kinds.some((kind) => kind.hasProgress()) ? 'some' : 'none';
+  if (failed.length === 0) return 'all';
+  return isAnswering() ? 'some' : 'none';
 }
 
 /** True for an error that another hour would cause, too. */
@@ -170,28 +170,14 @@ function isFinal(error: unknown): boolean {
 }
 
 /** Log fields of a kind. Time intervals as in ISO 8601, 4.4: begin/end. */
-function fieldsOf({ kind, left }: KindRound) {
-  const notCompared = left().map(({ fromUs, toUs }) => `${shortDate(fromUs)}/${shortDate(toUs)}`);
-  return { ...kind, notCompared };
+function fieldsOf({ subscription, event, failed, open }: KindRound) {
+  const left = mergeWindows([...failed, ...open].map(({ window }) => window));
+  const notCompared = left.map(({ fromUs, toUs }) => `${shortDate(fromUs)}/${shortDate(toUs)}`);
+  return { subscription, event, notCompared };
 }
 
 function shortDate(us: number): string {
   return formatDateUs(us).replace(/\.0+Z$/, 'Z');
-}
-
-function byKind(due: DueTasks, busy: ReadonlySet<string>): KindRound[] {
-  const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
-  const all = [...due.earlyChecks, ...due.tasks, ...due.rechecks];
-  return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
-    if (first === undefined || busy.has(first.subscription)) return [];
-    const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
-    const { subscription, event } = first;
-    const { earlyChecks, tasks, rechecks } = due;
-    return createKindRound(
-      { subscription, event },
-      { earlyChecks: own(earlyChecks), tasks: own(tasks), rechecks: own(rechecks) },
-    );
-  });
 }
 
 function isOfThisKind(error: unknown): boolean {
@@ -202,7 +188,7 @@ async function findDue(
   { store }: ReconcileParts,
   { lastCheck, ownNowUs }: DueComparison,
   nowUs: number,
-): Promise<DueTasks> {
+): Promise<DueKind[]> {
   const { administration, completeness } = store;
   const sinceUs = nowUs - comparisonHorizonUs;
   const aheadUs = nowUs - ownNowUs();
@@ -214,84 +200,45 @@ async function findDue(
     administration.gaps(),
     completeness.unprunedSinceUs(),
   ]);
-  // A check in the future was dated by the local clock, used before the first answer of the catalogue.
   const { atUs } = lastCheck;
-  const earlyCheckedAtUs = atUs !== null && atUs <= nowUs ? atUs : null;
-  // Pushes of the last hour are dated by the local clock, which may be slow.
-  const unprunedSinceUs = wholeUs + Math.max(0, aheadUs);
-  const times = {
-    nowUs,
-    settlingUs,
-    recheckAfterUs,
-    comparisonHorizonUs,
-    earlyCheckedAtUs,
-    unprunedSinceUs,
-  };
-  const shifted = uptimes.map(({ fromUs, toUs }) => ({
-    fromUs: fromUs + aheadUs,
-    toUs: toUs + aheadUs,
-  }));
-  return dueTasks({ definitions, registrations, coverage, uptimes: shifted, gaps, ...times });
+  return dueKinds({
+    ...{ definitions, registrations, coverage, gaps, nowUs },
+    uptimes: uptimes.map(({ fromUs, toUs }) => ({
+      fromUs: fromUs + aheadUs,
+      toUs: toUs + aheadUs,
+    })),
+    // A check in the future was dated by the local clock, used before the first answer of the catalogue.
+    earlyCheckedAtUs: atUs !== null && atUs <= nowUs ? atUs : null,
+    // Pushes of the last hour are dated by the local clock, which may be slow.
+    unprunedSinceUs: wholeUs + Math.max(0, aheadUs),
+  });
 }
 
 async function compare(
   { store, products, log }: ReconcileParts,
   { listing, nowUs, ownNowUs, signal }: DueComparison,
-  { tasks, coverage }: RoundPart,
-  onReached: (upToUs: number) => void,
+  { tasks, why }: DuePart,
+  onProgress: () => void,
 ): Promise<void> {
-  const [first] = tasks;
-  if (first === undefined) return;
   const { completeness } = store;
-  const { subscription, event } = first;
-  const extent = { subscription, event, ...extentOf(tasks) };
-  const isLong = extent.hours > longHours;
-  if (isLong) log.info(extent, 'catching up with the catalogue');
   const reports = await reconcile(
     { listing, completeness, products, log: store, nowUs, ownNowUs, pause },
-    {
-      ...{ tasks, mode: 'write', settlingUs, resumeSinceUs: null, coverage, signal },
-      onProgress: ({ upToUs }) => onReached(upToUs),
-    },
+    { tasks, mode: 'write', settlingUs, coverage: why !== 'early', signal, onProgress },
   );
-  const sum = (key: Count) => reports.reduce((total, report) => total + report[key], 0);
-  const fields = {
-    ...{ subscription, event },
-    expected: sum('expected'),
-    pushed: sum('pushed'),
-    late: sum('late'),
-    recovered: sum('recovered'),
-  };
-  if (fields.recovered > 0) log.warn(fields, 'recovered missing notifications');
+  const kind = { subscription: tasks[0]?.subscription, event: tasks[0]?.event };
+  const { missing: _, ...counts } = sumCounts(reports);
+  const fields = { ...kind, ...counts };
+  if (counts.recovered > 0) log.warn(fields, 'recovered missing notifications');
   else log.debug(fields, 'compared with the catalogue: nothing missing');
-  if (isLong) log.info({ ...extent, ...fields }, 'caught up with the catalogue');
-  for (const [key, message] of Object.entries(uncounted) as [Count, string][]) {
-    const count = sum(key);
-    if (count > 0) log.warn({ subscription, event, [key]: count }, message);
+  for (const [key, message] of [
+    ['unreadable', 'unreadable catalogue records were not counted'],
+    ['undecided', 'catalogue records without the properties of the filter were not counted'],
+  ] as const) {
+    const count = reports.reduce((sum, report) => sum + report[key], 0);
+    if (count > 0) log.warn({ ...kind, [key]: count }, message);
   }
 }
 
-type Count = Exclude<keyof TaskReport, 'task'>;
-
-const uncounted: Partial<Record<Count, string>> = {
-  unreadable: 'unreadable catalogue records were not counted',
-  undecided: 'catalogue records without the properties of the filter were not counted',
-};
-
-/** A comparison of more hours may take minutes, so it is logged. */
-const longHours = 24;
-
-/** Returns the number of hours in the tasks, and their first and last time. */
-function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: string; to: string } {
-  const us = tasks.reduce((sum, { fromUs, toUs }) => sum + toUs - fromUs, 0);
-  return {
-    hours: Math.ceil(us / hourUs),
-    from: formatDateUs(Math.min(...tasks.map(({ fromUs }) => fromUs))),
-    to: formatDateUs(Math.max(...tasks.map(({ toUs }) => toUs))),
-  };
-}
-
-/** Time for another program to complete a change of the account. */
 /** A queue with more entries is read first. */
 const unreadMax = 100;
 
@@ -312,4 +259,33 @@ async function unreadQueues(
     return isRead && length !== null && length > unreadMax;
   });
   return new Set(unread.map(({ subscription }) => subscription));
+}
+
+const uptimeIntervalMs = 60_000;
+
+/** Records when the receiver runs: hours without it are no losses of the catalogue. Records a heartbeat at the start, every minute, and at the stop. It fails when intake fails, as on a full disk. */
+export function startUptimeMarks(options: {
+  completeness: Pick<Completeness, 'recordUptime'>;
+  nowUs: () => number;
+  log: Logger;
+}): Job {
+  const { completeness, nowUs, log } = options;
+  let fromUs = nowUs();
+  let lastUs = fromUs;
+  let isBroken = false;
+  const mark = async () => {
+    const toUs = nowUs();
+    // After a failure, a sleep of the machine, or a clock set back, the uptime has a gap.
+    if (isBroken || toUs < lastUs || toUs - lastUs > 3 * uptimeIntervalMs * 1_000) fromUs = toUs;
+    lastUs = toUs;
+    try {
+      await completeness.recordUptime({ fromUs, toUs });
+      isBroken = false;
+    } catch (error) {
+      isBroken = true;
+      const reason = errorText(error);
+      log.debug({ reason }, 'failed to record heartbeat');
+    }
+  };
+  return repeat(mark, uptimeIntervalMs, mark());
 }

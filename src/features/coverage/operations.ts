@@ -1,4 +1,4 @@
-/** Tables of coverage: compared hours, definitions, uptimes, arrivals, and reconcile runs. */
+/** Tables of coverage: compared hours, definitions, uptimes and arrivals. */
 import { AppError } from '../../core/terms/app-error.ts';
 import { hourUs } from '../../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
@@ -11,7 +11,6 @@ import type {
   HourArrivals,
   HourCoverage,
   HourStored,
-  ReconcileRun,
   RecoveredEvent,
   Uptime,
 } from './completeness.ts';
@@ -36,13 +35,6 @@ export const schema = `
     PRIMARY KEY (subscription, event, hour_us)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS coverage_hour ON coverage (hour_us);
-  CREATE TABLE IF NOT EXISTS reconcile_run (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    request TEXT NOT NULL,
-    started_at_us INTEGER NOT NULL,
-    ended_at_us INTEGER
-  ) STRICT;
-  CREATE UNIQUE INDEX IF NOT EXISTS reconcile_run_open ON reconcile_run (request) WHERE ended_at_us IS NULL;
 `;
 
 export const needsSpace = ['recordUptime'];
@@ -183,28 +175,5 @@ export const writes = {
       `INSERT INTO uptime VALUES (@fromUs, max(@fromUs, @toUs))
        ON CONFLICT (from_us) DO UPDATE SET to_us = max(to_us, excluded.to_us)`,
     ).run(uptime);
-  },
-
-  beginRun(database: Database, { request, atUs }: Options<'beginRun'>): ReconcileRun {
-    prepared(
-      database,
-      `INSERT INTO reconcile_run (request, started_at_us) VALUES (?, ?)
-       ON CONFLICT (request) WHERE ended_at_us IS NULL DO NOTHING`,
-    ).run(request, atUs);
-    const run = prepared<[string], ReconcileRun>(
-      database,
-      `SELECT id, request, started_at_us AS startedAtUs
-       FROM reconcile_run WHERE request = ? AND ended_at_us IS NULL`,
-    ).get(request);
-    if (run === undefined) throw new Error('The run is missing in its own transaction.');
-    return run;
-  },
-
-  endRun(database: Database, { id, atUs }: Options<'endRun'>): void {
-    prepared(
-      database,
-      `UPDATE reconcile_run SET ended_at_us = max(started_at_us, ?)
-       WHERE id = ? AND ended_at_us IS NULL`,
-    ).run(atUs, id);
   },
 };

@@ -1,5 +1,6 @@
 /** `earshot reconcile`: compares the log with the catalogue and recovers missing notifications. */
 
+import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import {
   addSpan,
@@ -11,28 +12,38 @@ import {
 } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
-import { createProgressLine } from '../../core/cli/output.ts';
+import { createProgressLine, printJson } from '../../core/cli/output.ts';
+import { printTable } from '../../core/cli/print-table.ts';
 import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { type Closers, createClosers, waitForLock } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { dayUs, shortDateUs } from '../../core/terms/dates.ts';
-import { agoText, counted } from '../../core/terms/text.ts';
+import {
+  dayUs,
+  formatDateUs,
+  hourOf,
+  hourUs,
+  minuteUs,
+  shortDateUs,
+} from '../../core/terms/dates.ts';
+import type { Column } from '../../core/terms/report.ts';
+import { counted, countText, lengthText, printable } from '../../core/terms/text.ts';
 import type { Store } from '../../store/store.ts';
 import { catchUpIndex, startIndexing } from '../products/index-file/index-maintenance.ts';
 import { openProducts } from '../products/index-file/products.ts';
-import { type ReconcileRun, settlingUs } from './completeness.ts';
-import { neverRegistered, openListing } from './open-listing.ts';
-import {
-  clockNote,
-  createTroubleReporter,
-  printCompared,
-  printMissing,
-  progressText,
-} from './output.ts';
-import { reconcile } from './reconcile.ts';
+import { settlingUs } from './completeness.ts';
+import { neverRegistered } from './coverage.ts';
+import { openListing, reconcile } from './reconcile.ts';
 import { type ReconcileConfig, reconcileSections } from './settings.ts';
-import { type ReconcileTask, type TaskReport, type TimeWindow, tasksOf } from './tasks.ts';
+import {
+  type FoundMissing,
+  noCounts,
+  type ReconcileProgress,
+  type ReconcileTask,
+  type TaskReport,
+  type TimeWindow,
+  tasksOf,
+} from './tasks.ts';
 
 export const reconcileCommand = defineCommand('reconcile', {
   description: 'Compare the log with the catalogue and fetch missing notifications.',
@@ -51,18 +62,15 @@ export const reconcileCommand = defineCommand('reconcile', {
 subscription. Missing events are added to the log with the source "reconcile". You can repeat the
 command: the log contains no duplicates. The receiver runs the same comparison automatically
 (EARSHOT_RECONCILE). The command also fetches events from before the start of the subscription, and
-counts these events separately as earlier events. To continue after an interruption, run the command
-again within two hours.
+counts these events separately as earlier events. The time range is extended to whole hours. After
+an interruption, run the command again: events that were fetched are not fetched twice.
 
 The catalogue has only the newest state of a product. Therefore these events cannot be fetched:
   - modifications before the last modification
   - publications of products that are deleted now
 
-Fields of --json: from, to, requests, seconds, answersSeconds, waitedSeconds, fetched, counts,
-earlier. Fields of each element of counts: subscription, event, expected, pushed, late, recovered,
-missing, unreadable, undecided.
-  answersSeconds  total time of the requests
-  waitedSeconds   total time between the requests
+Fields of --json: from, to, requests, seconds, fetched, counts, earlier. Fields of each element of
+counts: subscription, event, expected, pushed, late, recovered, missing, unreadable, undecided.
   fetched         number of events that were added to the log
   unreadable      number of records without a valid id or date
   undecided       number of records without a property that the filter needs
@@ -90,32 +98,31 @@ interface ReconcileFlags {
   json?: true;
 }
 
-/** Maximum age of an interrupted run that is continued: the catalogue changes meanwhile. */
-const resumableUs = 7_200_000_000;
-
 /** Rejects with `differences` if `--check` finds missing events. */
 export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void> {
   const config = loadConfig(io, reconcileSections);
-  const window = readWindow(flags, io, { backUs: dayUs });
+  const requested = readWindow(flags, io, { backUs: dayUs });
   const closers = createClosers();
   const startedAtUs = io.nowUs();
   // Replaced by the catalogue's clock as soon as it is known.
   const clock = { nowUs: io.nowUs };
   try {
     await withParts(io, ['store'], async ({ store }) => {
-      const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
+      const window = await wholeWindow(store, requested, io);
+      const tasks = await plannedTasks(store, flags, window);
       const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
       closers.add(await waitForLock(store.acquireLock, 'reconcile', lock));
       const deps = { config, store, flags, tasks, closers, clock };
       const compared = await compare(io, deps).finally(closers.closeAll);
       const lengthUs = io.nowUs() - startedAtUs;
-      await printCompared(io, { ...compared, ...window, lengthUs }, flags);
+      const toUs = Math.min(window.toUs, io.nowUs());
+      await printCompared(io, { ...compared, fromUs: window.fromUs, toUs, lengthUs }, flags);
       if (flags.check) refuseMissing(compared.reports, flags);
     });
   } catch (error) {
     if (!io.signal.aborted) throw error;
-    const kept = 'Completed hours are kept; run the command again to continue.';
+    const kept = 'What was fetched is kept; run the command again.';
     const text = flags.dryRun ? 'Nothing was written.' : kept;
     throw new AppError('cancelled', `Interrupted. ${text}`);
   } finally {
@@ -133,12 +140,14 @@ function refuseMissing(reports: readonly TaskReport[], { dryRun }: ReconcileFlag
   });
 }
 
-/** Limits the range to the unpruned part of the log. Rejects with `usage` if nothing remains. */
+/** Returns the whole hours of a range in the unpruned part of the log. Rejects with `usage` if nothing remains. */
 async function wholeWindow(
   { completeness }: Pick<Store, 'completeness'>,
-  { fromUs, toUs }: TimeWindow,
+  requested: TimeWindow,
   { stderr }: Pick<Io, 'stderr'>,
 ): Promise<TimeWindow> {
+  const fromUs = hourOf(requested.fromUs);
+  const toUs = Math.ceil(requested.toUs / hourUs) * hourUs;
   const unprunedSinceUs = await completeness.unprunedSinceUs();
   if (fromUs >= unprunedSinceUs) return { fromUs, toUs };
   const since = `${shortDateUs(unprunedSinceUs)} (UTC)`;
@@ -161,7 +170,7 @@ async function plannedTasks(
   const unknown = named.find((name) => !known.includes(name));
   if (unknown !== undefined) throw unknownName('subscription', unknown, known);
   const subscriptions = named.length === 0 ? known : named;
-  return tasksOf({ definitions, registrations, ...window, subscriptions, reachBack: true });
+  return tasksOf({ definitions, registrations, window, subscriptions });
 }
 
 interface Deps {
@@ -193,7 +202,6 @@ async function compare(io: Io, { config, store, flags, tasks, closers, clock }: 
   const { completeness } = store;
   // `--dry-run --check` lists missing events, writes nothing, and exits with 3.
   const mode = flags.dryRun ? 'preview' : flags.check ? 'check' : 'write';
-  const run = mode === 'preview' ? null : await begunRun(completeness, flags, ownNowUs());
   const fetched = { own: 0, earlier: 0 };
   try {
     const reports = await reconcile(
@@ -201,12 +209,6 @@ async function compare(io: Io, { config, store, flags, tasks, closers, clock }: 
       { listing, completeness, products, log: store, pause, nowUs, ownNowUs },
       {
         ...{ tasks, mode, settlingUs, signal, coverage: mode !== 'preview' },
-        resumeSinceUs: run?.isResumed ? run.startedAtUs : null,
-        onSkipped: (hours) => {
-          if (run === null || hours === 0) return;
-          const age = agoText(ownNowUs() - run.startedAtUs);
-          stderr.write(`Continuing the comparison that started ${age}.\n`);
-        },
         onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
         onMissing: (event) => {
           if (event.recovered) fetched[event.isEarlier ? 'earlier' : 'own'] += 1;
@@ -216,28 +218,169 @@ async function compare(io: Io, { config, store, flags, tasks, closers, clock }: 
         },
       },
     );
-    if (run !== null) await completeness.endRun({ id: run.id, atUs: ownNowUs() });
-    return { reports, fetched, spent: listing.spent() };
+    return { reports, fetched, requests: listing.spent().requests };
   } finally {
     progress.clear();
   }
 }
 
-/** Returns the unfinished run with the same flags, or a new one. */
-async function begunRun(
-  completeness: Store['completeness'],
-  { since, until, subscription = [], check }: ReconcileFlags,
-  atUs: number,
-): Promise<ReconcileRun & { isResumed: boolean }> {
-  const key = {
-    since: since?.text,
-    until: until?.text,
-    subscription: subscription.toSorted(),
-    check: check === true,
+/** Result of a comparison. */
+interface Compared {
+  fromUs: number;
+  toUs: number;
+  reports: readonly TaskReport[];
+  requests: number;
+  /** Number of events written into the log: of the subscriptions, and from before they began. */
+  fetched: { own: number; earlier: number };
+  /** Duration of the comparison. */
+  lengthUs: number;
+}
+
+/** Prints a missing event on one line, because the total is not known yet. */
+function printMissing(
+  { stdout }: Pick<Io, 'stdout'>,
+  { subscription, event, productId, productName, eventUs }: FoundMissing,
+  { json }: ReconcileFlags,
+): void {
+  const date = formatDateUs(eventUs);
+  const line = json
+    ? JSON.stringify({ subscription, event, productId, productName, date })
+    : `${shortDateUs(eventUs, 'second')}  ${event.padEnd(8)}  ${subscription}  ${printable(productName ?? productId)}`;
+  stdout.write(`${line}\n`);
+}
+
+/** Prints the counts, and on stderr a summary of them. */
+async function printCompared(
+  { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
+  { reports, requests, fetched, fromUs, toUs, lengthUs }: Compared,
+  flags: ReconcileFlags,
+): Promise<void> {
+  const { dryRun, json } = flags;
+  const rows = countRows(reports.filter(({ task }) => !task.isEarlier));
+  const earlier = countRows(reports.filter(({ task }) => task.isEarlier));
+  if (json) {
+    if (dryRun) return;
+    await printJson(stdout, {
+      ...{ from: formatDateUs(fromUs), to: formatDateUs(toUs), requests },
+      seconds: Math.round(lengthUs / 100_000) / 10,
+      ...{ fetched: fetched.own, counts: rows },
+      earlier: {
+        fetched: fetched.earlier,
+        counts: earlier.map(({ expected, unreadable: _, undecided: __, ...row }) => {
+          return { ...row, events: expected };
+        }),
+      },
+    });
+    return;
+  }
+  if (!dryRun) await printTable(stdout, columns, rows);
+  const sentences = [
+    ...summaryOf(rows, fetched.own, flags),
+    ...earlierText(earlier, fetched.earlier),
+    ...uncountedTexts([...rows, ...earlier]),
+    `${counted(requests, 'request')}, ${lengthText(lengthUs)}.`,
+  ];
+  stderr.write(`${sentences.join(' ')}\n`);
+}
+
+/** Counts of all tasks of one subscription and event. */
+type CountRow = Omit<TaskReport, 'task'> & { subscription: string; event: string };
+
+const none = { ...noCounts(), unreadable: 0, undecided: 0 };
+
+type CountKey = keyof typeof none;
+
+function countRows(reports: readonly TaskReport[]): CountRow[] {
+  const rows = new Map<string, CountRow>();
+  for (const { task, ...counts } of reports) {
+    const { subscription, event } = task;
+    const key = `${subscription} ${event}`;
+    const row = rows.get(key) ?? { subscription, event, ...none };
+    for (const kind of Object.keys(none) as CountKey[]) row[kind] += counts[kind];
+    rows.set(key, row);
+  }
+  return [...rows.values()];
+}
+
+const columns: readonly Column<CountRow>[] = [
+  { title: 'subscription', value: ({ subscription }) => subscription, grows: true },
+  { title: 'event', value: ({ event }) => event },
+  ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map((key) => ({
+    ...{ title: key, isNumber: true },
+    value: (row: CountRow) => row[key],
+  })),
+];
+
+function sumOf(rows: readonly CountRow[], key: CountKey): number {
+  return rows.reduce((total, row) => total + row[key], 0);
+}
+
+/** Summarizes the counts. The result of --check is reported as an error instead. */
+function summaryOf(
+  rows: readonly CountRow[],
+  fetched: number,
+  { dryRun, check }: ReconcileFlags,
+): string[] {
+  if (rows.length === 0) return ['No expected events: no subscription existed in this time range.'];
+  const missing = sumOf(rows, 'missing');
+  const expected = counted(sumOf(rows, 'expected'), 'event');
+  if (fetched > 0)
+    return [`Recovered ${counted(fetched, 'missing event')}. Expected: ${expected}.`];
+  if (missing === 0) return [`Nothing is missing. Expected: ${expected}.`];
+  if (check && !dryRun) return [];
+  const next = dryRun ? ' To fetch missing events, omit --dry-run.' : '';
+  return [`Missing: ${countText(missing)} of ${expected}.${next}`];
+}
+
+/** Summarizes events from before the subscription began. */
+function earlierText(rows: readonly CountRow[], fetched: number): string[] {
+  const found = sumOf(rows, 'expected');
+  if (found === 0) return [];
+  const missing = sumOf(rows, 'missing');
+  return [
+    `Older than the subscription, so not expected: ${counted(found, 'event')}, ${countText(fetched)} fetched, ${countText(missing)} not in the log.`,
+  ];
+}
+
+function uncountedTexts(rows: readonly CountRow[]): string[] {
+  const texts = {
+    unreadable: 'unreadable',
+    undecided: 'without a property that the filter uses',
+  } as const;
+  return Object.entries(texts).flatMap(([key, text]) => {
+    const count = sumOf(rows, key as keyof typeof texts);
+    return count === 0 ? [] : [`Not counted: ${counted(count, 'record')} ${text}.`];
+  });
+}
+
+/** Formats the progress as one line, most important first: a narrow terminal cuts the end. */
+function progressText(progress: ReconcileProgress, requests: number): string {
+  const { task, tasks, tasksDone, upToUs, seen, total } = progress;
+  return [
+    `${task.subscription} ${task.event} (${Math.min(tasksDone + 1, tasks)} of ${tasks})`,
+    `${countText(seen)}${total === null ? '' : ` of ${countText(total)}`} records`,
+    shortDateUs(upToUs),
+    counted(requests, 'request'),
+  ].join(' · ');
+}
+
+/** Note about a clock that differs from the catalogue's by more than the resolution of time ranges; empty without. */
+function clockNote(catalogueUs: number, ownUs: number): string {
+  const differenceUs = ownUs - catalogueUs;
+  if (Math.abs(differenceUs) <= minuteUs) return '';
+  const side = differenceUs > 0 ? 'ahead of' : 'behind';
+  return `The clock of this machine is ${lengthText(Math.abs(differenceUs))} ${side} the catalogue's. Synchronize the clock with NTP.\n`;
+}
+
+/** Prints each cause of failure once. `clear` removes the progress line before. */
+function createTroubleReporter({
+  stderr,
+}: Pick<Io, 'stderr'>): (trouble: ListingRetry, clear: () => void) => void {
+  const reported = new Set<string>();
+  return ({ cause, waitMs }, clear) => {
+    if (reported.has(cause)) return;
+    reported.add(cause);
+    clear();
+    stderr.write(`${cause} Retrying in ${lengthText(waitMs * 1_000)} …\n`);
   };
-  const request = JSON.stringify(key);
-  const run = await completeness.beginRun({ request, atUs });
-  if (atUs - run.startedAtUs <= resumableUs) return { ...run, isResumed: run.startedAtUs < atUs };
-  await completeness.endRun({ id: run.id, atUs });
-  return { ...(await completeness.beginRun({ request, atUs })), isResumed: false };
 }

@@ -1,27 +1,73 @@
 /** Compares the log with the catalogue hour by hour, and records missing events. */
-
-import type { ListedEvent, ListingPage, ProductListing } from '../../admin/listing.ts';
+import {
+  createCatalogueListing,
+  type ListingPage,
+  type ProductListing,
+} from '../../admin/listing.ts';
+import type { ListingRetry } from '../../admin/listing-requests.ts';
+import { createReadPage } from '../../admin/page-readers.ts';
+import { createAccessTokens } from '../../admin/session.ts';
+import { createServiceClock, createStoppableFetch, type Io, pause } from '../../core/cli/io.ts';
 import { hourOf, hourUs } from '../../core/terms/dates.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import {
   type CompareContext,
-  type ComparedEvent,
   type CompareOptions,
   comparePage,
   isExpected,
   isRecordable,
 } from './compare-page.ts';
 import type { HourCoverage } from './completeness.ts';
-import { sumCounts } from './coverage.ts';
+import type { ReconcileConfig } from './settings.ts';
 import {
-  type EventOutcome,
   type FoundMissing,
   noCounts,
   type OutcomeCounts,
   type ReconcileProgress,
   type ReconcileTask,
   type TaskReport,
-  type TimeWindow,
 } from './tasks.ts';
+
+export interface OpenedListing {
+  listing: ProductListing;
+  /** Time of the catalogue, from its latest answer: event dates are in its clock. */
+  nowUs: () => number;
+}
+
+/**
+ * Creates the client without sending a request. `pageSizes`: values of `$top`, largest first. Calls `onRetry` for each
+ * failed attempt that is retried.
+ */
+export function openListing(
+  {
+    account,
+    dataDir,
+    catalogueUrl,
+    requestsPerMinute,
+    pageSizes,
+  }: ReconcileConfig & { pageSizes?: readonly number[] },
+  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
+  onRetry: (trouble: ListingRetry) => void,
+): OpenedListing {
+  const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
+  const acquireLock = createAcquireLock(dataDir);
+  const tokens =
+    account === null ? null : createAccessTokens({ account, dataDir, ...own, acquireLock });
+  const { nowUs, fetch } = createServiceClock(own);
+  const listing = createCatalogueListing({
+    catalogueUrl,
+    tokens,
+    fetch,
+    random: io.random,
+    requestsPerMinute,
+    readPage: createReadPage(),
+    nowMs: () => io.nowUs() / 1_000,
+    pause,
+    onRetry,
+    ...(pageSizes === undefined ? {} : { sizes: pageSizes }),
+  });
+  return { listing, nowUs };
+}
 
 /** Maximum number of events, and of hours, in one call of the ports. */
 const rowsMax = 1_000;
@@ -31,14 +77,10 @@ export interface ReconcileContext extends CompareContext {
 }
 
 export interface ReconcileOptions extends CompareOptions {
-  /** From `tasksOf` or `dueTasks`: tasks of one subscription and event do not overlap. */
+  /** From `tasksOf` or `dueKinds`: tasks of one subscription and event are oldest first, and do not overlap. */
   tasks: readonly ReconcileTask[];
-  /** Hours compared since this time are skipped. */
-  resumeSinceUs: number | null;
   /** False for early checks: writes entries, but no coverage. */
   coverage: boolean;
-  /** Called first, with the number of skipped hours. */
-  onSkipped?: ((hours: number) => void) | undefined;
   /** Called after each page. */
   onProgress?: ((progress: ReconcileProgress) => void) | undefined;
   /** Called for each event that was not in the log, after it was recorded. */
@@ -54,80 +96,50 @@ export async function reconcile(
   context: ReconcileContext,
   options: ReconcileOptions,
 ): Promise<TaskReport[]> {
-  const { tasks } = options;
-  const compared = await hoursToSkip(context, options);
-  options.onSkipped?.(compared.length);
-  const walks = walksOf(tasks, compared);
-  const tally = createHourTally(tasks);
-  const timeLeft = createTimeLeft(walks, () => context.ownNowUs?.() ?? context.nowUs());
+  const counted: HourCounts = new Map();
   const reports: TaskReport[] = [];
-  for (const walk of walks) {
-    const { task, skipped } = walk;
-    const report = { task, ...sumCounts(skipped), unreadable: 0, undecided: 0 };
-    for (const window of walk.windows) {
-      const tasksDone = reports.length;
-      await compareWindow(window, { context, options, tally, timeLeft, report, tasksDone });
-    }
+  for (const task of options.tasks) {
+    const report = { task, ...noCounts(), unreadable: 0, undecided: 0 };
+    await compareTask({ context, options, counted, report, tasksDone: reports.length });
     reports.push(report);
   }
   return reports;
 }
 
-/** Returns the hours compared recently enough; a preview skips none, a write none with missing events. */
-async function hoursToSkip(
-  { completeness }: ReconcileContext,
-  { tasks, mode, resumeSinceUs }: ReconcileOptions,
-): Promise<HourCoverage[]> {
-  if (resumeSinceUs === null || mode === 'preview' || tasks.length === 0) return [];
-  const sinceUs = hourOf(Math.min(...tasks.map(({ fromUs }) => fromUs)));
-  const untilUs = Math.max(...tasks.map(({ toUs }) => toUs));
-  const found: HourCoverage[] = [];
-  for (const subscription of new Set(tasks.map((task) => task.subscription))) {
-    const hours = await completeness.coverage({ sinceUs, untilUs, subscription });
-    for (const hour of hours) {
-      const isDone = mode === 'check' || hour.missing === 0;
-      if (isDone && hour.comparedAtUs >= resumeSinceUs) found.push(hour);
-    }
-  }
-  return found;
-}
+/** Counts of the hours that are not saved yet. Two tasks may have parts of an hour. */
+type HourCounts = Map<string, OutcomeCounts>;
 
-/** Dependencies of the comparison of one window. */
 interface Scope {
   context: ReconcileContext;
   options: ReconcileOptions;
-  tally: HourTally;
-  timeLeft: TimeLeft;
+  counted: HourCounts;
   report: TaskReport;
   tasksDone: number;
 }
 
-async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
-  const { context, options, report, tasksDone, timeLeft } = scope;
+async function compareTask(scope: Scope): Promise<void> {
+  const { context, options, report, tasksDone } = scope;
   const { task } = report;
+  const { event, filter, fromUs, toUs } = task;
   const { signal } = options;
   const before = context.listing.spent();
-  let doneUpToUs = hourOf(window.fromUs);
+  let savedUpToUs = hourOf(fromUs);
   let seen = 0;
-  const query = { event: task.event, filter: task.filter, ...window };
-  const pages = context.listing.list(query, signal);
+  const pages = context.listing.list({ event, filter, fromUs, toUs }, signal);
   // A separate function: a loop would keep each page in memory while the next loads.
   const takeNext = async (): Promise<boolean> => {
     const { done, value: page } = await pages.next();
     if (done) return false;
     signal.throwIfAborted();
     await takePage(page, scope);
-    const upToUs = Math.min(page.completeUpToUs, window.toUs);
-    doneUpToUs = await saveHours({ fromUs: doneUpToUs, toUs: upToUs }, window, scope);
+    const upToUs = Math.min(page.completeUpToUs, toUs);
+    savedUpToUs = await saveHours(savedUpToUs, upToUs, scope);
     seen += page.events.length;
-    const { total } = page;
-    const etaMs = timeLeft.after({ window, upToUs, seen, total });
     const tasks = options.tasks.length;
-    options.onProgress?.({ tasksDone, tasks, task, upToUs, seen, total, etaMs });
+    options.onProgress?.({ tasksDone, tasks, task, upToUs, seen, total: page.total });
     return true;
   };
   while (await takeNext());
-  timeLeft.done(window);
   const after = context.listing.spent();
   report.unreadable += after.unreadableRecords - before.unreadableRecords;
   report.undecided += after.undecided - before.undecided;
@@ -135,50 +147,51 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
 
 /** Compares the events of a page and counts the outcomes. */
 async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
-  const { context, options, report, tally } = scope;
+  const { context, options, report, counted } = scope;
   const { task } = report;
-  const expected: ListedEvent[] = [];
-  for (const listed of events) {
-    if (!isRecordable(listed)) report.unreadable += 1;
-    else if (isExpected(task.event, listed)) expected.push(listed);
-  }
+  const { subscription, event, isEarlier } = task;
+  const readable = events.filter(isRecordable);
+  report.unreadable += events.length - readable.length;
+  const expected = readable.filter((one) => isExpected(event, one));
   for (let at = 0; at < expected.length; at += rowsMax) {
     const some = expected.slice(at, at + rowsMax);
-    for (const compared of await comparePage(task, some, context, options)) {
-      const { listed, outcome, wasMissing } = compared;
-      tally.add(task, listed.eventUs, outcome);
-      report.expected += 1;
-      report[outcome] += 1;
-      if (wasMissing) options.onMissing?.(foundMissing(task, compared));
+    for (const { listed, outcome, wasMissing } of await comparePage(task, some, context, options)) {
+      const { productId, productName, eventUs } = listed;
+      const key = hourKey(task, hourOf(eventUs));
+      const hour = counted.get(key) ?? noCounts();
+      counted.set(key, hour);
+      for (const counts of [hour, report]) {
+        counts.expected += 1;
+        counts[outcome] += 1;
+      }
+      const recovered = outcome === 'recovered';
+      const found = { subscription, event, productId, productName, eventUs, recovered, isEarlier };
+      if (wasMissing) options.onMissing?.(found);
     }
   }
 }
 
-function foundMissing(
-  { subscription, event, isEarlier }: ReconcileTask,
-  { listed, outcome }: ComparedEvent,
-): FoundMissing {
-  const { productId, productName, eventUs } = listed;
-  const recovered = outcome === 'recovered';
-  return { subscription, event, productId, productName, eventUs, recovered, isEarlier };
-}
-
-/** Saves the hours compared in full, and returns the start of the next hour. */
+/** Saves the hours that are compared completely, and returns the start of the next hour. */
 async function saveHours(
-  { fromUs, toUs }: TimeWindow,
-  window: TimeWindow,
-  { context, options, tally, report }: Scope,
+  fromUs: number,
+  upToUs: number,
+  { context, options, counted, report, tasksDone }: Scope,
 ): Promise<number> {
-  const { subscription, event, hours } = report.task;
+  const { task } = report;
+  const { subscription, event } = task;
   const comparedAtUs = context.nowUs();
+  const later = options.tasks.slice(tasksDone + 1).filter((one) => isSameKind(one, task));
   const whole: HourCoverage[] = [];
   let at = fromUs;
-  for (; at < window.toUs && Math.min(at + hourUs, window.toUs) <= toUs; at += hourUs) {
-    const counts = tally.finish(report.task, at);
-    const isWhole = at >= hours.fromUs && at + hourUs <= hours.toUs;
-    // The current hour is not complete.
-    if (counts === null || !isWhole || at + hourUs > comparedAtUs) continue;
-    whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
+  for (; at < task.toUs && Math.min(at + hourUs, task.toUs) <= upToUs; at += hourUs) {
+    const endUs = at + hourUs;
+    if (later.some((one) => one.fromUs < endUs)) continue;
+    const key = hourKey(task, at);
+    const counts = counted.get(key) ?? noCounts();
+    counted.delete(key);
+    // The current hour is not complete, and the hour of the beginning is counted from then on.
+    const isPartial = endUs > comparedAtUs || (task.isEarlier && endUs > task.toUs);
+    if (!isPartial) whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
   }
   if (options.mode === 'preview' || !options.coverage) return at;
   for (let i = 0; i < whole.length; i += rowsMax) {
@@ -187,117 +200,13 @@ async function saveHours(
   return at;
 }
 
-type HourTally = ReturnType<typeof createHourTally>;
-
-/** Counts outcomes per hour. Tasks do not overlap, so two of them share an hour only at their edges. */
-function createHourTally(tasks: readonly ReconcileTask[]) {
-  const counted = new Map<string, OutcomeCounts>();
-  const partsLeft = new Map<string, number>();
-  for (const task of tasks) {
-    for (const at of edgeHours(task)) {
-      const key = hourKey(task, at);
-      partsLeft.set(key, (partsLeft.get(key) ?? 0) + 1);
-    }
-  }
-  return {
-    add: (task: ReconcileTask, eventUs: number, outcome: EventOutcome) => {
-      const key = hourKey(task, hourOf(eventUs));
-      const counts = counted.get(key) ?? noCounts();
-      counts.expected += 1;
-      counts[outcome] += 1;
-      counted.set(key, counts);
-    },
-    /**
-     * Marks a task's part of an hour as done. Returns the hour's counts, and drops them; null while another
-     * task still has a part of the hour.
-     */
-    finish: (task: ReconcileTask, at: number): OutcomeCounts | null => {
-      const key = hourKey(task, at);
-      const left = (partsLeft.get(key) ?? 1) - 1;
-      partsLeft.set(key, left);
-      if (left > 0) return null;
-      partsLeft.delete(key);
-      const counts = counted.get(key) ?? noCounts();
-      counted.delete(key);
-      return counts;
-    },
-  };
-}
-
-/** Returns the hours that a task covers only partly. */
-function edgeHours({ fromUs, toUs }: ReconcileTask): Set<number> {
-  return new Set([fromUs, toUs].filter((us) => us % hourUs !== 0).map(hourOf));
+function isSameKind(one: ReconcileTask, other: ReconcileTask): boolean {
+  return (
+    one.subscription === other.subscription &&
+    one.event === other.event &&
+    one.isEarlier === other.isEarlier
+  );
 }
 
 const hourKey = ({ subscription, event, isEarlier }: ReconcileTask, at: number) =>
   `${subscription} ${event} ${isEarlier} ${at}`;
-
-interface TaskWalk {
-  task: ReconcileTask;
-  /** Oldest first, with gaps between them. */
-  windows: TimeWindow[];
-  /** Earlier results of the skipped hours; an hour shared by two tasks belongs to the first. */
-  skipped: HourCoverage[];
-}
-
-/** Returns the windows to compare for each task, without the `compared` hours. */
-function walksOf(tasks: readonly ReconcileTask[], compared: readonly HourCoverage[]): TaskWalk[] {
-  const counted = new Set<HourCoverage>();
-  const byKind = Map.groupBy(compared, kindKey);
-  return tasks.map((task) => {
-    const { fromUs, toUs } = task;
-    // Only whole hours: counts of partial hours belong to other tasks too.
-    const firstUs = Math.max(hourOf(fromUs), task.hours.fromUs);
-    const hours = (byKind.get(kindKey(task)) ?? [])
-      .filter((hour) => hour.hourUs >= firstUs && hour.hourUs < Math.min(toUs, task.hours.toUs))
-      .toSorted((a, b) => a.hourUs - b.hourUs);
-    const skipped = hours.filter((hour) => !counted.has(hour));
-    for (const hour of skipped) counted.add(hour);
-    return { task, windows: windowsBetween(hours, task), skipped };
-  });
-}
-
-function windowsBetween(hours: readonly HourCoverage[], task: ReconcileTask): TimeWindow[] {
-  const windows: TimeWindow[] = [];
-  let { fromUs } = task;
-  for (const { hourUs: at } of hours) {
-    if (at > fromUs) windows.push({ fromUs, toUs: at });
-    fromUs = at + hourUs;
-  }
-  if (fromUs < task.toUs) windows.push({ fromUs, toUs: task.toUs });
-  return windows;
-}
-
-const kindKey = ({ subscription, event }: { subscription: string; event: string }) =>
-  `${subscription} ${event}`;
-
-type TimeLeft = ReturnType<typeof createTimeLeft>;
-
-/** Progress within a window. */
-interface WindowState {
-  window: TimeWindow;
-  upToUs: number;
-  seen: number;
-  total: number | null;
-}
-
-/** Estimates the remaining time, assuming that events are spread evenly and the speed is constant. */
-function createTimeLeft(walks: readonly TaskWalk[], nowUs: () => number) {
-  const beganAtUs = nowUs();
-  const widthUs = ({ fromUs, toUs }: TimeWindow) => toUs - fromUs;
-  const allUs = walks.flatMap(({ windows }) => windows).reduce((sum, one) => sum + widthUs(one), 0);
-  let doneUs = 0;
-  return {
-    /** Returns the remaining milliseconds; null at first. */
-    after: ({ window, upToUs, seen, total }: WindowState): number | null => {
-      const byTime = (upToUs - window.fromUs) / widthUs(window);
-      const share = upToUs >= window.toUs || !total ? byTime : Math.min(1, seen / total);
-      const done = (doneUs + share * widthUs(window)) / allUs;
-      const elapsedMs = Math.max(0, nowUs() - beganAtUs) / 1_000;
-      return done > 0 ? Math.round((elapsedMs * (1 - done)) / done) : null;
-    },
-    done: (window: TimeWindow) => {
-      doneUs += widthUs(window);
-    },
-  };
-}

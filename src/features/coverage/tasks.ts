@@ -1,13 +1,19 @@
-/** Types of a comparison: tasks, modes and results. */
-
-import type { Registration } from '../../admin/account.ts';
-import { hourOf, hourUs } from '../../core/terms/dates.ts';
+/** Tasks of a comparison: for a requested window, and for the hours that are due automatically. */
+import type { Gap, Registration } from '../../admin/account.ts';
+import { hourOf, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import {
   type CatalogueEvent,
   type SubscriptionEvent,
   subscriptionEvents,
 } from '../../core/terms/subscription.ts';
-import type { Definition } from './completeness.ts';
+import {
+  comparisonHorizonUs,
+  type Definition,
+  type HourCoverage,
+  recheckAfterUs,
+  settlingUs,
+  type Uptime,
+} from './completeness.ts';
 
 /** Time from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface TimeWindow {
@@ -25,8 +31,6 @@ export interface ReconcileTask extends TimeWindow {
   filter: string;
   /** True before the subscription began: events are fetched, but not expected. */
   isEarlier: boolean;
-  /** Hours that are compared completely, by this task alone or together with adjacent ones. */
-  hours: TimeWindow;
 }
 
 /** `write` records missing events and coverage, `check` only coverage, `preview` nothing. */
@@ -37,7 +41,6 @@ export type EventOutcome = 'pushed' | 'late' | 'recovered' | 'missing';
 
 export type OutcomeCounts = Record<'expected' | EventOutcome, number>;
 
-/** Counts of a task; skipped hours count with their earlier results. */
 export interface TaskReport extends OutcomeCounts {
   task: ReconcileTask;
   /** Records without a valid Id or date, which cannot be recorded. */
@@ -53,11 +56,9 @@ export interface ReconcileProgress {
   task: ReconcileTask;
   /** Events with an earlier date are compared. */
   upToUs: number;
-  /** Records of the current window seen so far, and their total number; null if unknown. */
+  /** Records of the current task seen so far, and their total number; null if unknown. */
   seen: number;
   total: number | null;
-  /** Estimated time for the rest of the comparison; null at first. */
-  etaMs: number | null;
 }
 
 /** An event that was not in the log. */
@@ -73,93 +74,63 @@ export function noCounts(): OutcomeCounts {
 }
 
 /** Period in which a subscription had one filter for one kind of event; the last one has no end. */
-interface Segment extends TimeWindow {
-  filter: string;
-  /** True for the time before the subscription began: its events are fetched, but not expected. */
-  isEarlier: boolean;
-}
+type Segment = TimeWindow & Pick<ReconcileTask, 'filter' | 'isEarlier'>;
 
 /** Segments of one subscription and kind of event, oldest first. */
-export interface SegmentedEvent {
+interface SegmentedEvent {
   subscription: string;
   event: SubscriptionEvent;
   segments: Segment[];
 }
 
 /**
- * Splits definitions, oldest first, into segments. With `reachBack`, the time before the earliest definition of a
- * subscription is a separate segment with the filter of that definition.
+ * Splits definitions, oldest first, into segments. The time before the earliest definition of a subscription is a
+ * separate segment with its filter.
  */
-export function segmentsOf(
-  definitions: readonly Definition[],
-  { reachBack = false }: { reachBack?: boolean | undefined } = {},
-): SegmentedEvent[] {
-  const found = new Map<string, SegmentedEvent>();
-  const latest = new Map<string, Definition>();
-  // Newest first: each definition ends where the next one begins.
-  for (const [i, definition] of [...definitions.entries()].reverse()) {
-    const { subscription, events, filter } = definition;
-    const isEarliest = !definitions.slice(0, i).some((one) => one.subscription === subscription);
-    const { fromUs } = definition;
-    const toUs = latest.get(subscription)?.fromUs ?? Number.POSITIVE_INFINITY;
-    latest.set(subscription, definition);
-    for (const event of events) {
-      const key = `${subscription} ${event}`;
-      const same = found.get(key) ?? { subscription, event, segments: [] };
-      if (fromUs < toUs) same.segments.unshift({ filter, fromUs, toUs, isEarlier: false });
-      if (reachBack && isEarliest) {
-        const before = { fromUs: Number.NEGATIVE_INFINITY, toUs: fromUs };
-        same.segments.unshift({ filter, ...before, isEarlier: true });
-      }
-      if (same.segments.length > 0) found.set(key, same);
-    }
-  }
-  return [...found.values()];
-}
-
-/** Returns true if a segment overlaps the window. */
-export function isInForce(segments: readonly Segment[], { fromUs, toUs }: TimeWindow): boolean {
-  return segments.some((one) => one.fromUs < toUs && one.toUs > fromUs && fromUs < toUs);
+function segmentsOf(definitions: readonly Definition[]): SegmentedEvent[] {
+  const bySubscription = Map.groupBy(definitions, ({ subscription }) => subscription);
+  return [...bySubscription].flatMap(([subscription, own]) =>
+    subscriptionEvents.flatMap((event) => {
+      const segments = own.flatMap(({ events, filter, fromUs }, i): Segment[] => {
+        if (!events.includes(event)) return [];
+        const before = { filter, fromUs: -Infinity, toUs: fromUs, isEarlier: true };
+        const toUs = own[i + 1]?.fromUs ?? Infinity;
+        const segment = { filter, fromUs, toUs, isEarlier: false };
+        return [...(i === 0 ? [before] : []), ...(fromUs < toUs ? [segment] : [])];
+      });
+      return segments.length === 0 ? [] : [{ subscription, event, segments }];
+    }),
+  );
 }
 
 type Known = Pick<Registration, 'name' | 'subscriptionId'>;
 
 /**
- * Returns the tasks of a window, oldest first, so that an interrupted run leaves complete hours. `subscriptions`
- * limits them to these; `reachBack` adds `isEarlier` tasks that compare the time before the earliest definition
- * of a subscription with that definition.
+ * Returns the tasks of some subscriptions in a window of whole hours, oldest first, so that an interrupted run leaves
+ * complete hours.
  */
 export function tasksOf(options: {
   /** Oldest first. */
   definitions: readonly Definition[];
   registrations: readonly Known[];
-  fromUs: number;
-  toUs: number;
-  subscriptions?: readonly string[] | undefined;
-  reachBack?: boolean | undefined;
+  window: TimeWindow;
+  subscriptions: readonly string[];
 }): ReconcileTask[] {
-  const { definitions, registrations, fromUs, toUs, subscriptions, reachBack } = options;
-  const isSelected = ({ subscription }: SegmentedEvent) =>
-    subscriptions === undefined || subscriptions.includes(subscription);
-  const window = { fromUs, toUs };
-  const tasks = segmentsOf(definitions, { reachBack })
-    .filter(isSelected)
-    .flatMap(({ segments, ...kind }) => {
-      const [earlier, own] = [true, false].map((isEarlier) =>
-        segments.filter((one) => one.isEarlier === isEarlier),
-      );
-      return [earlier ?? [], own ?? []].flatMap((some) =>
-        cutTasks({ ...kind, segments: some }, window, wholeHours(some, window), registrations),
-      );
-    });
-  return oldestFirst(tasks);
+  const { definitions, registrations, window, subscriptions } = options;
+  const rank = ({ event }: ReconcileTask) => subscriptionEvents.indexOf(event);
+  return segmentsOf(definitions)
+    .filter(({ subscription }) => subscriptions.includes(subscription))
+    .flatMap((kind) => cutTasks(kind, window, registrations))
+    .toSorted(
+      (a, b) =>
+        a.fromUs - b.fromUs || a.subscription.localeCompare(b.subscription) || rank(a) - rank(b),
+    );
 }
 
-/** Returns the tasks of one kind of event within a window; `hours` are compared completely. */
-export function cutTasks(
+/** Returns the tasks of one kind of event within a window. */
+function cutTasks(
   { subscription, event, segments }: SegmentedEvent,
   window: TimeWindow,
-  hours: TimeWindow,
   registrations: readonly Known[],
 ): ReconcileTask[] {
   const known = registrations.find(({ name }) => name === subscription);
@@ -168,35 +139,157 @@ export function cutTasks(
     const fromUs = Math.max(segment.fromUs, window.fromUs);
     const toUs = Math.min(segment.toUs, window.toUs);
     if (fromUs >= toUs) return [];
-    return [{ subscription, subscriptionId, event, filter, isEarlier, fromUs, toUs, hours }];
+    return [{ subscription, subscriptionId, event, filter, isEarlier, fromUs, toUs }];
   });
 }
 
-/** Sorts tasks by start, subscription and event. */
-export function oldestFirst(tasks: readonly ReconcileTask[]): ReconcileTask[] {
-  const rank = ({ event }: ReconcileTask) => subscriptionEvents.indexOf(event);
-  return tasks.toSorted(
-    (a, b) =>
-      a.fromUs - b.fromUs || a.subscription.localeCompare(b.subscription) || rank(a) - rank(b),
+/** Pushes sent this long before the last heartbeat may not have been stored. */
+const beforeDowntimeUs = 5 * minuteUs;
+
+/** A comparison dated further in the future was made with a wrong clock, and is repeated. */
+const clockToleranceUs = 5 * minuteUs;
+
+/** Pushes of newer events may still arrive. */
+const deliveryTimeUs = 2 * minuteUs;
+
+export interface DueOptions {
+  /** Oldest first, as all arrays here. */
+  definitions: readonly Definition[];
+  registrations: readonly Known[];
+  /** Covers at least the horizon. */
+  coverage: readonly HourCoverage[];
+  /** By the same clock as `nowUs`. */
+  uptimes: readonly Uptime[];
+  gaps: readonly Gap[];
+  /** Time of the last early check; downtimes that ended before it are not checked again. */
+  earlyCheckedAtUs: number | null;
+  nowUs: number;
+  /** Pruning horizon: earlier hours are not compared. By the same clock as `nowUs`. */
+  unprunedSinceUs: number;
+}
+
+/** A window that is compared at once. */
+export interface DuePart {
+  /**
+   * `early`: the time after the settled hours, following a downtime, without coverage. `first`: settled hours that are
+   * not known to be complete. `again`: hours compared before they were a day old, which now are: some records appear
+   * late.
+   */
+  why: 'early' | 'first' | 'again';
+  window: TimeWindow;
+  tasks: ReconcileTask[];
+}
+
+/** Due parts of one subscription and kind of event, each `why` oldest first. */
+export interface DueKind {
+  subscription: string;
+  event: SubscriptionEvent;
+  parts: DuePart[];
+}
+
+/** Returns what is due. Adjacent hours are divided into parts of 1, 2, 4, … hours, so that a failure affects few. */
+export function dueKinds(options: DueOptions): DueKind[] {
+  const { definitions, registrations, coverage } = options;
+  const compared = new Map(coverage.map((hour) => [hourKey(hour, hour.hourUs), hour]));
+  return segmentsOf(definitions).flatMap(({ subscription, event, segments: all }) => {
+    const segments = all.filter(({ isEarlier }) => !isEarlier);
+    const kind = { subscription, event, segments };
+    const hours = settledHours(segments, options).map((at) => {
+      const why = whyDue(at, compared.get(hourKey(kind, at)), options);
+      return { why, fromUs: at, toUs: at + hourUs };
+    });
+    const windowsOf = (why: DuePart['why']) =>
+      mergeWindows(hours.filter((hour) => hour.why === why)).flatMap(doublingParts);
+    const windows = {
+      early: earlyWindow(subscription, options),
+      first: windowsOf('first'),
+      again: windowsOf('again'),
+    };
+    const parts = (['early', 'first', 'again'] as const).flatMap((why) =>
+      windows[why].map((window) => ({ why, window, tasks: cutTasks(kind, window, registrations) })),
+    );
+    const due = parts.filter(({ tasks }) => tasks.length > 0);
+    return due.length === 0 ? [] : [{ subscription, event, parts: due }];
+  });
+}
+
+function doublingParts({ fromUs, toUs }: TimeWindow): TimeWindow[] {
+  const parts: TimeWindow[] = [];
+  let at = fromUs;
+  for (let us = hourUs; at < toUs; us *= 2) {
+    parts.push({ fromUs: at, toUs: Math.min(at + us, toUs) });
+    at += us;
+  }
+  return parts;
+}
+
+/** Returns why an hour is due; null if it is not. */
+function whyDue(
+  at: number,
+  compared: HourCoverage | undefined,
+  { nowUs }: DueOptions,
+): 'first' | 'again' | null {
+  const endUs = at + hourUs;
+  if (compared === undefined || compared.missing > 0) return 'first';
+  // A command may have compared the hour before it settled.
+  if (compared.comparedAtUs < endUs + settlingUs) return 'first';
+  if (compared.comparedAtUs > nowUs + clockToleranceUs) return 'first';
+  const isOld = nowUs >= endUs + recheckAfterUs;
+  return isOld && compared.comparedAtUs < endUs + recheckAfterUs ? 'again' : null;
+}
+
+/** Returns the settled whole hours within the horizon in which the subscription was in force. */
+function settledHours(
+  segments: readonly Segment[],
+  { nowUs, unprunedSinceUs }: DueOptions,
+): number[] {
+  const hours: number[] = [];
+  const firstUs = Math.max(
+    hourOf(nowUs - comparisonHorizonUs) + hourUs,
+    hourOf(segments[0]?.fromUs ?? nowUs),
+    Math.ceil(unprunedSinceUs / hourUs) * hourUs,
   );
+  for (let at = firstUs; at < settledUpTo(nowUs); at += hourUs) {
+    if (segments.some(({ fromUs, toUs }) => fromUs < at + hourUs && toUs > at)) hours.push(at);
+  }
+  return hours;
+}
+
+/** Returns the end of the last settled hour. */
+function settledUpTo(nowUs: number): number {
+  return hourOf(nowUs - settlingUs);
 }
 
 /**
- * Returns the hours that the tasks compare completely. An hour at an edge counts as complete if no segment is in
- * force in its part outside the window. The hour in which a subscription began counts from that moment on.
+ * Returns the window from the first recent downtime until now, without the settled hours, which are
+ * compared separately. Empty if no downtime ended since the last early check.
  */
-function wholeHours(segments: readonly Segment[], window: TimeWindow): TimeWindow {
-  const { fromUs } = window;
-  const beganUs = segments.find(({ isEarlier }) => isEarlier)?.toUs ?? Number.POSITIVE_INFINITY;
-  const toUs = Math.min(window.toUs, hourOf(beganUs));
-  const [first, last] = [hourOf(fromUs), hourOf(toUs)];
-  const losesHead = isInForce(segments, { fromUs: first, toUs: fromUs });
-  const losesTail = isInForce(segments, { fromUs: toUs, toUs: last + hourUs });
-  return {
-    fromUs: losesHead ? first + hourUs : first,
-    toUs: losesTail || toUs === last ? last : last + hourUs,
-  };
+function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
+  const { nowUs, earlyCheckedAtUs, unprunedSinceUs } = options;
+  const settledUs = settledUpTo(nowUs);
+  const sinceUs = Math.max(settledUs, earlyCheckedAtUs ?? settledUs);
+  const recent = downtimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
+  const downSinceUs = Math.min(...recent.map(({ fromUs }) => fromUs));
+  const fromUs = Math.max(downSinceUs - beforeDowntimeUs, settledUs, unprunedSinceUs);
+  const toUs = nowUs - deliveryTimeUs;
+  return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }
+
+/** Returns the receiver's downtimes and the known gaps of the subscription. */
+function downtimes(subscription: string, { uptimes, gaps }: DueOptions): TimeWindow[] {
+  // The last uptime is still running.
+  const down = uptimes.flatMap(({ toUs: fromUs }, i) => {
+    const next = uptimes[i + 1];
+    return next === undefined ? [] : [{ fromUs, toUs: next.fromUs }];
+  });
+  const silent = gaps.flatMap(({ fromUs, toUs, ...gap }) =>
+    gap.subscription === subscription && toUs !== null ? [{ fromUs, toUs }] : [],
+  );
+  return [...down, ...silent];
+}
+
+const hourKey = (kind: { subscription: string; event: string }, at: number) =>
+  `${kind.subscription} ${kind.event} ${at}`;
 
 /** Sorts windows, oldest first, and joins adjacent and overlapping ones. */
 export function mergeWindows(windows: readonly TimeWindow[]): TimeWindow[] {

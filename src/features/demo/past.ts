@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { openConfiguredStore } from '../../store/store.ts';
 import { isExpected } from '../coverage/compare-page.ts';
 import { type HourCoverage, settlingUs } from '../coverage/completeness.ts';
-import { openListing } from '../coverage/open-listing.ts';
+import { openListing } from '../coverage/reconcile.ts';
 import { reconcileSections } from '../coverage/settings.ts';
 
 const hours = 24;

@@ -63,7 +63,7 @@ export async function fetchRecords(
   registrations: readonly Pick<Registration, 'name' | 'subscriptionId'>[],
   signal: AbortSignal,
 ): Promise<FetchedRecords> {
-  const { log, cursors, nowUs, ownNowUs = nowUs, report } = context;
+  const { log, cursors, ownNowUs, report } = context;
   const run: Run = { context, registrations, signal, requests: createRecordRequests(context) };
   let fetched = 0;
   const endPosition = await log.lastPosition();
@@ -200,13 +200,5 @@ function taskOf(
   const known = registrations.find(({ name }) => name === subscription);
   const always = { fromUs: Number.NEGATIVE_INFINITY, toUs: Number.POSITIVE_INFINITY };
   const subscriptionId = known?.subscriptionId ?? null;
-  return {
-    subscription,
-    subscriptionId,
-    event,
-    filter: '',
-    isEarlier: false,
-    ...always,
-    hours: always,
-  };
+  return { subscription, subscriptionId, event, filter: '', isEarlier: false, ...always };
 }

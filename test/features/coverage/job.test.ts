@@ -234,8 +234,8 @@ it('the loop waits no longer than usual after a round that was busy, or that com
   await pause(100);
   expect(context.asked).toEqual([]);
   release();
-  // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of the failing kind;
+  // The first round has parts of 1, 2 and 2 hours of each kind;
   // the second has nothing else, and gives up sooner.
   await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
-  expect(context.asked).toHaveLength(3 * 2 + 3 + 2);
+  expect(context.asked).toHaveLength(3 * 3 + 3 + 2);
 });

@@ -54,22 +54,6 @@ it('stored coverage is saved for at most 1,000 hours at once, all or none', asyn
   expect(await completeness.coverage({ sinceUs: 0, untilUs: atUs * 2 })).toHaveLength(1_000);
 });
 
-it('stored comparison runs are resumed by the same request until they end', async () => {
-  const { store, reopen } = await openLocalStore();
-  const run = await store.completeness.beginRun({ request: 'a week', atUs });
-  expect(run).toEqual({ id: run.id, request: 'a week', startedAtUs: atUs });
-  const { completeness } = await reopen();
-  expect(await completeness.beginRun({ request: 'a week', atUs: atUs + 1 })).toEqual(run);
-  const other = await completeness.beginRun({ request: 'a day', atUs: atUs + 2 });
-  expect(other.id).not.toBe(run.id);
-  for (const _ of [1, 2]) await completeness.endRun({ id: run.id, atUs: atUs + 3 });
-  const next = await completeness.beginRun({ request: 'a week', atUs: atUs + 4 });
-  expect(next).toMatchObject({ startedAtUs: atUs + 4 });
-  expect(new Set([run.id, other.id, next.id]).size).toBe(3);
-  const sameDay = await completeness.beginRun({ request: 'a day', atUs: atUs + 5 });
-  expect(sameDay).toEqual(other);
-});
-
 it('stored uptimes extend their end forwards, never backwards', async () => {
   const { store, reopen } = await openLocalStore();
   for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });

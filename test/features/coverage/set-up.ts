@@ -107,7 +107,6 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     },
     completeness: {
       recoveredEvents: completeness.recoveredEvents,
-      coverage: completeness.coverage,
       unprunedSinceUs: completeness.unprunedSinceUs,
       recover: (options) => wrapped('recover', () => completeness.recover(options)),
       saveCoverage: (hours) => wrapped('save', () => completeness.saveCoverage(hours)),
@@ -115,6 +114,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     products,
     log: store,
     nowUs: () => at(setUp.now),
+    ownNowUs: () => at(setUp.now),
     pause: async () => {
       setUp.pauses += 1;
       await setUp.index();
@@ -142,7 +142,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
   return setUp;
 }
 
-const usual = { mode: 'write', settlingUs, resumeSinceUs: null, coverage: true } as const;
+const usual = { mode: 'write', settlingUs, coverage: true } as const;
 
 /** From and to in minutes after `t0`. */
 export function task(
@@ -152,7 +152,7 @@ export function task(
 ): ReconcileTask {
   const window = { fromUs: at(from), toUs: at(to) };
   const subscription = { subscription: 'alps', subscriptionId: null, filter: '', isEarlier: false };
-  return { ...subscription, event, ...window, hours: window, ...fields };
+  return { ...subscription, event, ...window, ...fields };
 }
 
 function deliveryOf(

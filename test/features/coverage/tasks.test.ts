@@ -1,9 +1,14 @@
 /** Tasks of a comparison: for a requested window, and those that are due automatically. */
 import { expect, it } from 'vitest';
 import type { Definition, HourCoverage } from '../../../src/features/coverage/completeness.ts';
-import { type DueOptions, dueTasks } from '../../../src/features/coverage/due-windows.ts';
-import { type ReconcileTask, tasksOf } from '../../../src/features/coverage/tasks.ts';
-import { hour, minute, settlingUs, t0 } from './set-up.ts';
+import {
+  type DueOptions,
+  type DuePart,
+  dueKinds,
+  mergeWindows,
+  tasksOf,
+} from '../../../src/features/coverage/tasks.ts';
+import { hour, minute, t0 } from './set-up.ts';
 
 const definition = (
   at: number,
@@ -19,13 +24,12 @@ const registrations = [{ name: 'alps', subscriptionId: id }];
 function plan(
   definitions: readonly Definition[],
   [from, to]: readonly [number, number],
-  options: { subscriptions?: string[]; reachBack?: boolean } = {},
+  subscriptions = ['alps', 'andes'],
 ) {
   const window = { fromUs: t0 + from * minute, toUs: t0 + to * minute };
-  return tasksOf({ definitions, registrations, ...window, ...options }).map((task) => ({
+  return tasksOf({ definitions, registrations, window, subscriptions }).map((task) => ({
     name: `${task.subscription} ${task.event} ${task.filter}`,
     span: [task.fromUs, task.toUs].map((us) => (us - t0) / minute),
-    hours: [task.hours.fromUs, task.hours.toUs].map((us) => (us - t0) / hour),
     isEarlier: task.isEarlier,
     subscriptionId: task.subscriptionId,
   }));
@@ -52,18 +56,16 @@ it('creates a task for each filter and event, oldest first', () => {
 
 it('leaves out times without a definition, and subscriptions that were not requested', () => {
   const definitions = [
-    definition(30, 'A'),
+    definition(0, 'A'),
     definition(60, '', []),
     definition(120, 'B'),
     definition(0, 'Z', ['created'], 'andes'),
   ];
-  const alps = { subscriptions: ['alps'] };
-  expect(spans(plan(definitions, [0, 240], alps))).toEqual([
-    ['alps created A', 30, 60],
+  expect(spans(plan(definitions, [0, 240], ['alps']))).toEqual([
+    ['alps created A', 0, 60],
     ['alps created B', 120, 240],
   ]);
-  expect(plan(definitions, [-60, 0])).toEqual([]);
-  expect(plan(definitions, [60, 120], alps)).toEqual([]);
+  expect(plan(definitions, [60, 120], ['alps'])).toEqual([]);
   expect(plan([], [0, 60])).toEqual([]);
   // A definition that was replaced at once.
   const replaced = [definition(0, 'A'), definition(60, 'B'), definition(60, 'C')];
@@ -73,32 +75,14 @@ it('leaves out times without a definition, and subscriptions that were not reque
   ]);
 });
 
-it('plans times before the earliest definition with its filter, and counts its first hour separately', () => {
+it('plans times before the earliest definition separately, with its filter', () => {
   const definitions = [definition(30, 'A'), definition(60, 'B')];
-  expect(plan(definitions, [-120, 90], { reachBack: true })).toMatchObject([
-    { name: 'alps created A', span: [-120, 30], hours: [-2, 0], isEarlier: true },
-    { name: 'alps created A', span: [30, 60], hours: [-2, 1], isEarlier: false },
-    { name: 'alps created B', span: [60, 90], hours: [-2, 1], isEarlier: false },
+  expect(plan(definitions, [-120, 90])).toMatchObject([
+    { name: 'alps created A', span: [-120, 30], isEarlier: true },
+    { name: 'alps created A', span: [30, 60], isEarlier: false },
+    { name: 'alps created B', span: [60, 90], isEarlier: false },
   ]);
 });
-
-it('treats an hour as complete when the window has everything that was subscribed in it', () => {
-  const hoursOf = (definitions: Definition[], span: readonly [number, number]) =>
-    plan(definitions, span).map(({ hours }) => hours);
-  const always = [definition(-600, '')];
-  expect(hoursOf(always, [0, 120])).toEqual([[0, 2]]);
-  expect(hoursOf(always, [1, 119])).toEqual([[1, 1]]);
-  // The definition begins within the hour, after the window; or it ends before the window.
-  expect(hoursOf([definition(10, '')], [5, 120])).toEqual([[0, 2]]);
-  expect(hoursOf([definition(10, '')], [15, 120])).toEqual([[1, 2]]);
-  const ended = [definition(-600, ''), definition(100, '', [])];
-  expect(hoursOf(ended, [0, 110])).toEqual([[0, 2]]);
-  // The part of an earlier filter counts, too.
-  const changed = [definition(-600, 'A'), definition(10, 'B')];
-  expect(hoursOf(changed, [10, 120])).toEqual([[1, 2]]);
-});
-
-const day = 24 * hour;
 
 /** Times are in hours after `t0`. */
 const at = (hours: number) => t0 + Math.round(hours * hour);
@@ -125,31 +109,34 @@ const known = (from: number, to: number, after = 2) =>
 const uptime = (from: number, to: number) => ({ fromUs: at(from), toUs: at(to) });
 
 function due(now: number, given: Partial<DueOptions>) {
-  return dueTasks({
+  return dueKinds({
     definitions: [since(0)],
     registrations: [],
     coverage: [],
     uptimes: [],
     gaps: [],
+    earlyCheckedAtUs: null,
     nowUs: at(now),
-    settlingUs,
-    recheckAfterUs: day,
-    comparisonHorizonUs: 30 * day,
     unprunedSinceUs: 0,
     ...given,
-  });
+  }).flatMap(({ parts }) => parts);
 }
 
-/** Tasks as text, such as "0-1 3-4", in hours. */
-const shown = (tasks: readonly ReconcileTask[]) =>
-  tasks.map(({ fromUs, toUs }) => [fromUs, toUs].map((us) => (us - t0) / hour).join('-')).join(' ');
+const windowsOf = (parts: readonly DuePart[], why: DuePart['why']) =>
+  parts.filter((part) => part.why === why).map(({ window }) => window);
+
+/** Windows as text, such as "0-1 3-4", in hours. */
+const shown = (windows: readonly DuePart['window'][]) =>
+  windows
+    .map(({ fromUs, toUs }) => [fromUs, toUs].map((us) => (us - t0) / hour).join('-'))
+    .join(' ');
 
 const dayOld = [compared(0, 3), ...known(1, 25)];
 
 it.each<[title: string, now: number, Partial<DueOptions>, tasks: string, rechecks?: string]>([
   ['no hour before half an hour after its end', 1.49, {}, ''],
   ['an hour half an hour after its end', 1.5, {}, '0-1'],
-  ['several hours as one', 3.6, {}, '0-3'],
+  ['several hours', 3.6, {}, '0-3'],
   ['no pruned hours', 10.5, { unprunedSinceUs: at(4.2) }, '5-10'],
   [
     'only unknown hours',
@@ -173,12 +160,6 @@ it.each<[title: string, now: number, Partial<DueOptions>, tasks: string, recheck
   ],
   ['no hours before the horizon', 720.5, { definitions: [since(-1_000)] }, '1-720'],
   [
-    'no hours before a shorter horizon',
-    720.5,
-    { definitions: [since(-1_000)], comparisonHorizonUs: day },
-    '697-720',
-  ],
-  [
     'hours whose comparison was dated by a fast clock',
     3.5,
     { coverage: [compared(0, 24), compared(1, 2), compared(2, 1.5 + minutes(5))] },
@@ -192,23 +173,32 @@ it.each<[title: string, now: number, Partial<DueOptions>, tasks: string, recheck
   ],
 ])('compares %s', (_title, now, given, tasks, rechecks = '') => {
   const found = due(now, given);
-  expect([shown(found.tasks), shown(found.rechecks)]).toEqual([tasks, rechecks]);
+  const merged = (why: DuePart['why']) => shown(mergeWindows(windowsOf(found, why)));
+  expect([merged('first'), merged('again')]).toEqual([tasks, rechecks]);
 });
 
-it('splits hours where the filter changed, and compares the parts as one hour', () => {
+it('divides hours into longer and longer parts', () => {
+  expect(shown(windowsOf(due(10.6, {}), 'first'))).toBe('0-1 1-3 3-7 7-10');
+});
+
+it('splits a part where the filter changed', () => {
   const definitions = [
     since(0.25, { filter: 'A', events: ['created', 'deleted'] }),
     since(1.5, { filter: 'B' }),
     since(3.75, { events: [] }),
   ];
-  const parts = due(10, { definitions }).tasks.map(({ event, filter, fromUs, toUs, hours }) => [
+  const tasks = due(10, { definitions }).flatMap((part) => part.tasks);
+  const parts = tasks.map(({ event, filter, fromUs, toUs }) => [
     `${event} ${filter}`,
-    ...[fromUs, toUs, hours.fromUs, hours.toUs].map((us) => (us - t0) / hour),
+    ...[fromUs, toUs].map((us) => (us - t0) / hour),
   ]);
   expect(parts).toEqual([
-    ['created A', 0.25, 1.5, 0, 4],
-    ['deleted A', 0.25, 1.5, 0, 2],
-    ['created B', 1.5, 3.75, 0, 4],
+    ['created A', 0.25, 1],
+    ['created A', 1, 1.5],
+    ['created B', 1.5, 3],
+    ['created B', 3, 3.75],
+    ['deleted A', 0.25, 1],
+    ['deleted A', 1, 1.5],
   ]);
 });
 
@@ -245,7 +235,7 @@ it.each<[title: string, now: number, Partial<DueOptions>, from: number | null, t
   ],
   ['nothing because of an outdated uptime', 11.4, { uptimes: [uptime(0, 10)] }, null],
 ])('checks early %s', (_title, now, given, from, to = 0) => {
-  const spans = due(now, given).earlyChecks.map(({ fromUs, toUs }) => [fromUs, toUs]);
+  const spans = windowsOf(due(now, given), 'early').map(({ fromUs, toUs }) => [fromUs, toUs]);
   expect(spans).toEqual(from === null ? [] : [[at(from), at(to)]]);
 });
 
@@ -254,7 +244,9 @@ it('checks early after a finished gap, for that subscription only', () => {
   const given = { definitions: [since(0), since(0, all)], uptimes: [uptime(0, 10.4)] };
   const gap = { id: 1, subscription: 'alps', events: [], filter: '', reason: 'it was paused' };
   const checksOf = (from: number, toUs: number | null) =>
-    due(10.4, { ...given, gaps: [{ ...gap, fromUs: at(from), toUs }] }).earlyChecks;
+    due(10.4, { ...given, gaps: [{ ...gap, fromUs: at(from), toUs }] })
+      .filter(({ why }) => why === 'early')
+      .flatMap(({ tasks }) => tasks);
   const [check, ...others] = checksOf(9.5, at(10.2));
   expect(others).toEqual([]);
   expect(check).toMatchObject({ subscription: 'alps', event: 'created' });

@@ -3,8 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { recordReader } from '../../../src/admin/pull-queue.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { SubscriptionEvent } from '../../../src/core/terms/subscription.ts';
-import { openListing } from '../../../src/features/coverage/open-listing.ts';
-import { reconcile } from '../../../src/features/coverage/reconcile.ts';
+import { openListing, reconcile } from '../../../src/features/coverage/reconcile.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import {
@@ -41,6 +40,7 @@ async function openRecords(events: readonly SubscriptionEvent[] = ['created']) {
   await store.administration.commit({ save });
   const context = {
     ...{ listing, products, log: store, cursors: store, completeness: store.completeness, nowUs },
+    ownNowUs: nowUs,
     pause: async () => void (await index()),
     isAnswering: true,
     report: async () => undefined,
@@ -282,8 +282,8 @@ describe('the comparison with the catalogue', () => {
       filter: '',
     } as const;
     const [report] = await reconcile(context, {
-      ...{ tasks: [{ ...task, isEarlier: false, ...window, hours: window }], signal },
-      ...{ mode: 'write', settlingUs: 0, resumeSinceUs: null, coverage: true },
+      ...{ tasks: [{ ...task, isEarlier: false, ...window }], signal },
+      ...{ mode: 'write', settlingUs: 0, coverage: true },
     });
     const hours = await store.completeness.coverage({
       ...{ subscription: 'alps', sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER },

@@ -28,7 +28,7 @@ import { subscriptionEvents } from '../../core/terms/subscription.ts';
 import { countText } from '../../core/terms/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
-import { nameLink } from '../products/page/product-columns.ts';
+import { nameLink } from '../products/page/product-list.ts';
 import { createLiveFeed, liveRoute } from './feed.ts';
 import { cursorText, type LiveRow, type NewestRows, newestCursor, newestLiveRows } from './rows.ts';
 

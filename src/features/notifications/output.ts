@@ -22,7 +22,7 @@ import type { ProductCells } from '../../filter/product-cells.ts';
 import { factsOfRecord } from '../../filter/product-facts.ts';
 import { recordIn } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/values.ts';
-import { cellsOfRecord, productColumns, timeColumn } from '../products/cells.ts';
+import { cellsOfRecord, productColumns, timeColumn } from '../products/output.ts';
 
 export interface FilterFlags {
   ackId?: string;

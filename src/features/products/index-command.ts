@@ -3,15 +3,15 @@
 import { defineCommand, defineGroup, withParts } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { printJson } from '../../core/cli/output.ts';
+import { createProgressLine, painter, printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
-import { AppError } from '../../core/terms/app-error.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
 import { counted, countText } from '../../core/terms/text.ts';
-import type { IndexState } from '../../filter/products.ts';
-import { rebuildIndex } from './index-file/index-maintenance.ts';
-import { createIndexProgress } from './product-index.ts';
+import type { IndexState, Products } from '../../filter/products.ts';
+import type { DataPlace } from '../../store/engine/disk-limit.ts';
+import { catchUpIndex, type IndexProgress, rebuildIndex } from './index-file/index-maintenance.ts';
 
 const jsonFields = `Fields of --json: indexedPosition, lastPosition, behind, products, tombstones, skipped.
   behind      lag: number of log positions that are not indexed yet
@@ -93,4 +93,70 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
   );
   const next = report.text('`earshot start` and `earshot query products` update the index.');
   await printReport(io, { title: 'Product index', blocks: behind === 0 ? [facts] : [facts, next] });
+}
+
+/**
+ * Updates the index, and keeps it open while `use` runs. If it cannot be written, prints its lag instead.
+ * Rejects with `cancelled` if the user stops the update.
+ */
+export async function withCurrentIndex(
+  place: DataPlace,
+  io: Io,
+  use: (products: Products) => Promise<void>,
+): Promise<void> {
+  await withParts(io, ['products'], async ({ products }) => {
+    if (!(await isCurrent(products))) {
+      const failure = await catchUp(place, io);
+      if (failure !== null) await printLag(products, failure, io);
+    }
+    await use(products);
+  });
+}
+
+/** Shows the progress on a terminal. */
+export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
+  const { show, clear } = createProgressLine(stderr);
+  return {
+    show: ({ indexedPosition, lastPosition }: IndexProgress) => {
+      if (lastPosition === 0) return;
+      show(`${what}: ${Math.floor((indexedPosition / lastPosition) * 100)} %`);
+    },
+    clear,
+  };
+}
+
+/** True if no update is needed, which is usual while a receiver runs; saves starting a thread. */
+async function isCurrent(products: Products): Promise<boolean> {
+  try {
+    const { indexedPosition, lastPosition } = await products.indexProgress();
+    return indexedPosition === lastPosition;
+  } catch (error) {
+    // There is no index yet.
+    if (isAppError(error, 'unavailable')) return false;
+    throw error;
+  }
+}
+
+async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
+  const { signal } = io;
+  const progress = createIndexProgress(io, 'Indexing');
+  try {
+    await catchUpIndex({ ...place, signal, onProgress: progress.show });
+    if (signal.aborted) throw new AppError('cancelled', 'Stopped. Completed indexing is kept.');
+    return null;
+  } catch (error) {
+    // The existing index can still be queried.
+    if (isAppError(error, 'unavailable') || isAppError(error, 'conflict')) return error;
+    throw error;
+  } finally {
+    progress.clear();
+  }
+}
+
+async function printLag(products: Products, failure: AppError, io: Io): Promise<void> {
+  const { indexedPosition, lastPosition } = await products.indexProgress();
+  const missing = lastPosition - indexedPosition;
+  if (missing <= 0) return;
+  const label = painter(io, io.stderr)('yellow', `${missing} notifications are not indexed yet`);
+  io.stderr.write(`${label}, so the result may be incomplete: ${errorText(failure)}\n`);
 }

@@ -13,15 +13,22 @@ import {
   toTextJson,
 } from '../../core/terms/read-models.ts';
 import type { Column } from '../../core/terms/report.ts';
+import * as report from '../../core/terms/report.ts';
 import { batches } from '../../core/terms/streams.ts';
 import { byteText, printable } from '../../core/terms/text.ts';
-import { type ProductCells, productCells, toMinute } from '../../filter/product-cells.ts';
-import { toFeature } from '../../filter/product-view.ts';
+import {
+  type ProductCells,
+  type ProductFacts,
+  productCells,
+  toMinute,
+} from '../../filter/product-cells.ts';
+import { productView, toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductOrder } from '../../filter/products.ts';
+import type { ProductRecord } from '../../filter/values.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { cellsOfRecord, productColumns, timeColumn } from './cells.ts';
 import type { ProductTexts } from './index.ts';
+import { placeOf } from './places/places.ts';
 
 /** A format of `query products`, as lines. */
 export interface ProductFormat {
@@ -142,6 +149,42 @@ async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>)
     const text = wrapText(printable(summary?.text ?? ''), '  ', output);
     await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
   }
+}
+
+/** Describes a product by its facts, its name, and the footprint in its record. */
+export function cellsOfRecord(facts: ProductFacts, record: ProductRecord | null): ProductCells {
+  return productCells(facts, record === null ? null : placeOf(productView(record).geometry()));
+}
+
+/** A table row with the cells of its product. */
+export interface WithCells {
+  row: { productName: string | null; productId: string };
+  cells: ProductCells;
+}
+
+const cell = (title: string, name: keyof ProductCells, drop: number): Column<WithCells> => ({
+  ...{ title, drop },
+  value: ({ cells }) => cells[name],
+});
+
+/** Columns of every table with products. */
+export const productColumns = {
+  name: {
+    ...{ title: 'product', isName: true },
+    value: ({ row }: WithCells) => row.productName ?? row.productId,
+  },
+  cloud: { ...cell('cloud', 'cloud', 1), isNumber: true },
+  place: cell('place', 'place', 2),
+  sensed: cell('sensed (UTC)', 'sensed', 3),
+  type: cell('type', 'type', 4),
+  tile: cell('tile/orbit', 'tile', 5),
+} as const satisfies Record<string, Column<WithCells>>;
+
+export function timeColumn<Row>(
+  name: string,
+  timeOf: (row: Row) => number | null,
+): Column<{ row: Row }> {
+  return { title: `${name} (UTC)`, value: ({ row }) => report.time(timeOf(row)) };
 }
 
 interface ListedProduct {

@@ -36,6 +36,7 @@ import {
   writeKey,
 } from '../../filter/products.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
+import { withCurrentIndex } from './index-command.ts';
 import {
   type ProductFormat,
   productFieldNames,
@@ -43,7 +44,6 @@ import {
   withTexts,
   writeProducts,
 } from './output.ts';
-import { withCurrentIndex } from './product-index.ts';
 
 interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {
   orderby?: string;

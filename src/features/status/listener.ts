@@ -25,7 +25,7 @@ import {
   type TableColumn,
   table,
 } from '../../core/page/markup.ts';
-import { listOfSpan, type PageState, productLink } from '../../core/page/page-state.ts';
+import { listOfSpan, type PageState } from '../../core/page/page-state.ts';
 import { renderBlocks, renderEvaluation } from '../../core/page/render-report.ts';
 import {
   headline,
@@ -40,12 +40,11 @@ import { alertTitle } from '../../core/terms/evaluation.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
 import { countText } from '../../core/terms/text.ts';
-import { productCells, productNameText } from '../../filter/product-cells.ts';
+import { productCells } from '../../filter/product-cells.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { dayStrip } from '../coverage/hours.ts';
-import { nameLink } from '../products/page/product-columns.ts';
-import { smallMap } from '../products/page/small-map.ts';
+import { nameLink, smallMap } from '../products/page/product-list.ts';
 
 const productsShown = 10;
 const alertsShown = 5;
@@ -222,13 +221,8 @@ async function productsPanel(parts: ConsoleParts, request: PageRequest): Promise
     return panel(title, html`${behind}${emptyState('No product was received yet.')}`);
   }
   const { nowUs, assets } = request;
-  const items = products.map(({ row, footprint }) => ({
-    title: productNameText(row),
-    href: productLink(row.productId),
-    footprint,
-  }));
   const remark = html`<a href="/products">all products</a> · <a href="/map">map</a>`;
-  const map = smallMap(items, { assets, label: 'Footprints of the latest products' });
+  const map = smallMap(products, { assets, label: 'Footprints of the latest products' });
   return panel(
     title,
     html`${behind}<div class="columns latest">${table(columnsAt(nowUs), products, { caption: title, list: true })}${map}</div>`,

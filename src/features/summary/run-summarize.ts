@@ -12,7 +12,7 @@ import { toSummaryJson } from '../../core/terms/read-models.ts';
 import { counted, printable } from '../../core/terms/text.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import type { Products } from '../../filter/products.ts';
-import { withCurrentIndex } from '../products/product-index.ts';
+import { withCurrentIndex } from '../products/index-command.ts';
 import { chatRequest, estimateTokens } from './answer.ts';
 import { hasProducts } from './digest.ts';
 import {

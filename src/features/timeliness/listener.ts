@@ -1,5 +1,13 @@
 /** The page `/timeliness`: delays from sensing to receipt, each stage separately. */
 
+import { z } from 'zod';
+import {
+  type ApiRoute,
+  apiRoute,
+  dateParameter,
+  periodDaysMax,
+  periodOf,
+} from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { spanText } from '../../core/page/browser/texts.ts';
 import { type DelayPoint, delayChart, percentileLines } from '../../core/page/charts.ts';
@@ -7,7 +15,6 @@ import {
   choice,
   indexLag,
   lagNote,
-  type PageRequest,
   type PageRoute,
   periodChoice,
   stateForm,
@@ -24,32 +31,31 @@ import {
 } from '../../core/page/markup.ts';
 import { linkTo, listOfSpan, type PageState, sharedState } from '../../core/page/page-state.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
+import { dayUs, hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
+import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
 import { countText } from '../../core/terms/text.ts';
 import {
   type DelayPercentiles,
   type DelayStage,
+  delayFields,
   delayStages,
+  delaysInSeconds,
+  type Products,
+  periodDelayFields,
+  periodDelaysInSeconds,
   type Timeliness,
 } from '../../filter/products.ts';
-import { timelinessRoute } from './route.ts';
+import { lagHeader, lagHeaders } from '../products/route.ts';
 
-/** With more hours, the chart has no links, and the table contains the newest hours. */
+/** With more hours, the charts have no links, and the tables only the newest hours. */
 const linkedHoursMax = 750;
-const listedHoursMax = 400;
 
 const back = '24h';
 
-interface StageText {
-  title: string;
-  /** Explanation in one sentence. */
-  meaning: string;
-  counted: string;
-  /** Cause of negative delays, and the next step. */
-  negative: string;
-}
-
-const stageTexts: Readonly<Record<DelayStage, StageText>> = {
+/** Texts of a stage. `negative` has the cause of negative delays, and the next step. */
+const stageTexts: Readonly<
+  Record<DelayStage, Record<'title' | 'meaning' | 'counted' | 'negative', string>>
+> = {
   sensingToPublication: {
     title: 'Sensing to publication',
     meaning:
@@ -84,59 +90,44 @@ export const timelinessPage: PageRoute = {
   group: 'data',
   scope: ['period', 'subscription'],
   back,
-  list: async (parts, request) => {
-    const { state, url } = request;
+  list: async (parts, { state, url, signal }) => {
     const collection = url.searchParams.get('collection')?.trim() || undefined;
-    const [found, names] = await Promise.all([
-      timelinessOf(parts, request, collection),
-      subscriptionNames(parts),
-    ]);
+    const { sinceUs, untilUs, subscription } = state;
+    const query = { sinceUs, untilUs, subscription, collection };
+    const found = await Promise.all([
+      indexLag(parts),
+      parts.products.timeliness(query, signal),
+    ]).catch((error: unknown) => {
+      if (isAppError(error, 'unavailable')) return null;
+      throw error;
+    });
+    const named = (names: readonly (string | null)[] = []) => [
+      ['', 'all'] as const,
+      ...names.flatMap((name) => (name === null ? [] : [[name, name] as const])),
+    ];
+    const names = named(await subscriptionNames(parts));
+    const collections = named(found?.[1].collections.map((one) => one.collection));
     return {
       title: 'Timeliness',
       refresh: state.until === undefined,
-      controls: controls(state, { names, found, collection }),
-      body: found === null ? unavailable() : panels(found, request, collection),
+      controls: stateForm(
+        '/timeliness',
+        html`${choice('subscription', 'subscription', names, subscription)}
+${choice('collection', 'collection', collections, collection)}
+${periodChoice(state, back)}`,
+      ),
+      body:
+        found === null
+          ? unavailable()
+          : html`${lagNote(found[0])}${panels({ ...found[1], state, collection })}`,
     };
   },
 };
 
-type Found = Timeliness & { lag: number };
-
-/** Null when the index cannot be read. */
-async function timelinessOf(
-  parts: ConsoleParts,
-  { state, signal }: PageRequest,
-  collection: string | undefined,
-): Promise<Found | null> {
-  const { sinceUs, untilUs, subscription } = state;
-  try {
-    const lag = await indexLag(parts);
-    const query = { sinceUs, untilUs, subscription, collection };
-    return { ...(await parts.products.timeliness(query, signal)), lag };
-  } catch (error) {
-    if (isAppError(error, 'unavailable')) return null;
-    throw error;
-  }
-}
-
-function controls(
-  state: PageState,
-  {
-    names,
-    found,
-    collection,
-  }: { names: readonly string[]; found: Found | null; collection: string | undefined },
-): Html {
-  const collections = (found?.collections ?? []).flatMap((one) =>
-    one.collection === null ? [] : [[one.collection, one.collection] as const],
-  );
-  const subscriptions = names.map((name) => [name, name] as const);
-  return stateForm(
-    '/timeliness',
-    html`${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}
-${choice('collection', 'collection', [['', 'all'], ...collections], collection)}
-${periodChoice(state, back)}`,
-  );
+/** The delays, and what the page shows of them. */
+interface Shown extends Timeliness {
+  state: PageState;
+  collection: string | undefined;
 }
 
 function unavailable(): Html {
@@ -149,24 +140,19 @@ function unavailable(): Html {
   );
 }
 
-function panels(found: Found, request: PageRequest, collection: string | undefined): Html {
-  const { state } = request;
-  const shown = found.collections.filter(
-    (one) => collection === undefined || one.collection === collection,
-  );
-  if (found.hours.length === 0) {
-    const lag = lagNote(found.lag);
-    const next = html`Choose a longer period or <a href="${linkTo('/timeliness', { since: state.since, until: state.until })}">all subscriptions and collections</a>, or check the <a href="/subscriptions">subscriptions</a>.`;
-    return html`${lag}${panel('Delays', emptyState('No notification was received in this period.', next))}`;
+function panels(shown: Shown): Html {
+  const { since, until } = shown.state;
+  if (shown.hours.length === 0) {
+    const next = html`Choose a longer period or <a href="${linkTo('/timeliness', { since, until })}">all subscriptions and collections</a>, or check the <a href="/subscriptions">subscriptions</a>.`;
+    return panel('Delays', emptyState('No notification was received in this period.', next));
   }
-  return html`${lagNote(found.lag)}
-<p class="note">Each product passes three stages. Hours are hours of receipt (UTC); ${hasLinks(state) ? 'an hour in a chart opens its list' : 'the tables link to the list of each hour'}. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
-${totalsPanel(found)}
-${delayStages.map((stage) => stagePanel(stage, { ...found, collections: shown }, { request, collection }))}`;
+  return html`<p class="note">Each product passes three stages. Hours are hours of receipt (UTC); ${hasLinks(shown) ? 'an hour in a chart opens its list' : 'the tables link to the list of each hour'}. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
+${totalsPanel(shown)}
+${delayStages.map((stage) => stagePanel(stage, shown))}`;
 }
 
 /** Percentiles of the stages cannot be added, so the delays over all stages are measured, too. */
-function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Timeliness): Html {
+function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Shown): Html {
   const rows = [
     { name: 'Sensing to receipt', delays: sensingToReceipt },
     { name: 'Publication to receipt', delays: publicationToReceipt },
@@ -176,20 +162,15 @@ function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Time
       ? emptyState('No push of a created product was received in this period.')
       : html`<div class="totals">${rows.map(
           ({ name, delays }) => html`<div><h3>${name}</h3>
-<dl class="figures">${figuresOf(delays).map(([figure, value]) => html`<div><dt>${figure}</dt><dd>${value}</dd></div>`)}</dl></div>`,
+${figures(delays)}</div>`,
         )}</div>
 <p class="note">Counted: pushes of created products. Recovered notifications are excluded. Percentiles of the stages below cannot be added to these.</p>`;
   return panel('Total delay', body, 'of the whole period');
 }
 
-interface Shown {
-  request: PageRequest;
-  collection: string | undefined;
-}
-
-function stagePanel(stage: DelayStage, found: Timeliness, shown: Shown): Html {
+function stagePanel(stage: DelayStage, shown: Shown): Html {
   const { title, meaning, counted, negative } = stageTexts[stage];
-  const total = found.total[stage];
+  const total = shown.total[stage];
   const intro = html`<div><p class="flush">${withCommands(meaning)}</p><p class="note">Counted: ${counted}</p></div>`;
   if (total === null) {
     const reason = 'No notification of this period has both dates of this stage.';
@@ -198,12 +179,12 @@ function stagePanel(stage: DelayStage, found: Timeliness, shown: Shown): Html {
   return panel(
     title,
     html`${intro}
-<dl class="figures">${figuresOf(total).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${figures(total)}
 ${total.negative === 0 ? '' : html`<p class="lag">${countText(total.negative)} of ${countText(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
 ${legend()}
-${charts(stage, found, { ...shown, total })}
-${collectionTable(stage, found, shown)}
-${hourTable(stage, found, shown)}`,
+${charts(stage, shown, total)}
+${collectionTable(stage, shown)}
+${hourTable(stage, shown)}`,
   );
 }
 
@@ -215,6 +196,11 @@ function figuresOf({ count: counted, p50Ms, p90Ms, p99Ms, maxMs }: DelayPercenti
     ['maximum', delayText(maxMs)],
     ['delays', countText(counted)],
   ] as const;
+}
+
+function figures(delays: DelayPercentiles): Html {
+  const list = figuresOf(delays);
+  return html`<dl class="figures">${list.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /** `46 s`, `−1.5 s`. */
@@ -231,57 +217,35 @@ function legend(): Html {
 }
 
 /** Draws the chart for a wide and for a narrow window; the style sheet shows one of them. */
-function charts(
-  stage: DelayStage,
-  found: Timeliness,
-  { total, ...shown }: Shown & { total: DelayPercentiles },
-): Html {
-  const points = pointsOf(stage, found, shown);
-  const axis = axisOf(stage, total, shown.request);
-  const unlinked = points.map((point) => ({ ...point, href: undefined }));
-  return html`<div><div class="for-wide">${delayChart(points, { ...axis, width: 900 })}</div>
-<div class="for-narrow">${delayChart(unlinked, { ...axis, width: 400 })}</div></div>`;
-}
-
-function axisOf(
-  stage: DelayStage,
-  total: DelayPercentiles,
-  { state: { sinceUs, untilUs } }: PageRequest,
-) {
-  const fromUs = hourOf(sinceUs);
-  const toUs = hourOf(untilUs - 1) + hourUs;
+function charts(stage: DelayStage, shown: Shown, total: DelayPercentiles): Html {
+  const { sinceUs, untilUs } = shown.state;
   const label = `${stageTexts[stage].title}, percentiles by hour: median ${delayText(total.p50Ms)}, maximum ${delayText(total.maxMs)}`;
-  return { fromUs, toUs, label };
-}
-
-function pointsOf(stage: DelayStage, { hours }: Timeliness, shown: Shown): DelayPoint[] {
-  const isLinked = hasLinks(shown.request.state);
-  return hours.flatMap(({ hourUs: fromUs, [stage]: delays }) => {
+  const axis = { fromUs: hourOf(sinceUs), toUs: hourOf(untilUs - 1) + hourUs, label };
+  const points = shown.hours.flatMap(({ hourUs: fromUs, [stage]: delays }): DelayPoint[] => {
     if (delays === null) return [];
-    const toUs = fromUs + hourUs;
-    const figures = figuresOf(delays).map(([name, value]) => `${name} ${value}`);
+    const list = figuresOf(delays).map(([name, value]) => `${name} ${value}`);
     const [p50, p90, p99] = [delays.p50Ms / 1_000, delays.p90Ms / 1_000, delays.p99Ms / 1_000];
-    const href = isLinked ? listOfHour(fromUs, shown) : undefined;
-    const title = `${shortDateUs(fromUs)} UTC: ${figures.join(', ')}`;
-    return { fromUs, toUs, p50, p90, p99, href, title };
+    const title = `${shortDateUs(fromUs)} UTC: ${list.join(', ')}`;
+    return [{ fromUs, toUs: fromUs + hourUs, p50, p90, p99, title, href: undefined }];
   });
+  const linked = points.map((point) => ({ ...point, href: listOfHour(point.fromUs, shown) }));
+  return html`<div><div class="for-wide">${delayChart(hasLinks(shown) ? linked : points, { ...axis, width: 900 })}</div>
+<div class="for-narrow">${delayChart(points, { ...axis, width: 400 })}</div></div>`;
 }
 
-function hasLinks({ sinceUs, untilUs }: PageState): boolean {
+function hasLinks({ state: { sinceUs, untilUs } }: Shown): boolean {
   return untilUs - sinceUs <= linkedHoursMax * hourUs;
 }
 
-function listOfHour(fromUs: number, { request, collection }: Shown): string {
-  const { subscription } = request.state;
-  const name = collection?.replaceAll("'", "''");
-  const filter = name === undefined ? undefined : `Collection/Name eq '${name}'`;
+function listOfHour(fromUs: number, { state: { subscription }, collection }: Shown): string {
+  const filter = collection && `Collection/Name eq '${collection.replaceAll("'", "''")}'`;
   return listOfSpan(fromUs, fromUs + hourUs, { subscription, filter });
 }
 
 type Row = { name: Html | string; delays: DelayPercentiles };
 
-function columnsOf(title: string): TableColumn<Row>[] {
-  return [
+function tableOf(stage: DelayStage, by: string, title: string, rows: readonly Row[]): Html {
+  const columns: TableColumn<Row>[] = [
     { title, value: ({ name }) => name, class: 'whole' },
     {
       ...{ title: 'delays', isNumber: true, class: 'for-wide' },
@@ -292,35 +256,29 @@ function columnsOf(title: string): TableColumn<Row>[] {
     { title: 'p99', value: ({ delays }) => delayText(delays.p99Ms), isNumber: true },
     { title: 'maximum', value: ({ delays }) => delayText(delays.maxMs), isNumber: true },
   ];
+  return table(columns, rows, { caption: `${stageTexts[stage].title} by ${by}` });
 }
 
-function collectionTable(
-  stage: DelayStage,
-  { collections }: Timeliness,
-  { request: { state } }: Shown,
-): Html {
+function collectionTable(stage: DelayStage, { collections, collection: only, state }: Shown): Html {
   const rows = collections.flatMap(({ collection, [stage]: delays }): Row[] => {
-    if (delays === null) return [];
+    if (delays === null || (only !== undefined && only !== collection)) return [];
     const link = linkTo('/timeliness', { ...sharedState(state), collection });
     const name = collection === null ? 'unknown' : html`<a href="${link}">${collection}</a>`;
     return [{ name, delays }];
   });
-  return table(columnsOf('collection'), rows, {
-    caption: `${stageTexts[stage].title} by collection`,
-  });
+  return tableOf(stage, 'collection', 'collection', rows);
 }
 
 /** The figures of the chart, newest hour first. */
-function hourTable(stage: DelayStage, { hours }: Timeliness, shown: Shown): Html {
-  const rows = hours.toReversed().flatMap(({ hourUs: at, [stage]: delays }): Row[] => {
+function hourTable(stage: DelayStage, shown: Shown): Html {
+  const rows = shown.hours.toReversed().flatMap(({ hourUs: at, [stage]: delays }): Row[] => {
     if (delays === null) return [];
     return [{ name: html`<a href="${listOfHour(at, shown)}">${shortDateUs(at)}</a>`, delays }];
   });
-  const more = rows.length - listedHoursMax;
-  const caption = `${stageTexts[stage].title} by hour`;
+  const newest = rows.slice(0, linkedHoursMax);
+  const by = newest.length < rows.length ? `hour: the newest ${linkedHoursMax}` : 'hour';
   return html`<details class="numbers"><summary>By hour, as a table</summary>
-${table(columnsOf('hour of receipt (UTC)'), rows.slice(0, listedHoursMax), { caption })}
-${more <= 0 ? '' : html`<p class="note">And ${countText(more)} older hours: <a href="/api/timeliness">/api/timeliness</a></p>`}
+${tableOf(stage, by, 'hour of receipt (UTC)', newest)}
 </details>`;
 }
 
@@ -329,3 +287,66 @@ export const pages = [timelinessPage];
 export const routes = (parts: ConsoleParts): ServedRoute[] => [
   { route: timelinessRoute(parts), line: 'products' },
 ];
+
+const query = z.strictObject({
+  since: dateParameter
+    .optional()
+    .describe('Start of the period of receipt, ISO 8601. The default is 24 hours before `until`.'),
+  until: dateParameter.optional().describe('End of the period, ISO 8601. The default is now.'),
+  subscription: z.string().optional(),
+  collection: z.string().optional().describe('Only products of this collection.'),
+});
+
+const answer = z.object({
+  sinceUs: z.number(),
+  untilUs: z.number(),
+  total: z.object(periodDelayFields).describe('Delays of the whole period, in seconds.'),
+  hours: z
+    .array(z.object({ hourUs: z.number().describe('Start of the hour.'), ...delayFields }))
+    .describe('Delays by hour of receipt, in seconds. Hours without notifications are absent.'),
+  collections: z
+    .array(
+      z.object({
+        collection: z.string().nullable().describe('Null for products of no known collection.'),
+        ...delayFields,
+      }),
+    )
+    .describe('Delays by collection, in seconds.'),
+});
+
+export function timelinessRoute(parts: { products: Products; nowUs: () => number }): ApiRoute {
+  const { products, nowUs } = parts;
+  return apiRoute({
+    path: '/api/timeliness',
+    operationId: 'showTimeliness',
+    summary: 'Delays from sensing to receipt, by hour and by collection',
+    description: `Percentiles are nearest ranks, within 1 %. Recovered notifications have no NotificationDate and count only for the first stage; deleted and modified products count only for the last one. Negative delays are possible: the clocks disagree. A request can cover at most ${periodDaysMax} days.`,
+    query,
+    answer: jsonSchemaOf(answer),
+    headers: {
+      [lagHeader]: 'Number of notifications not indexed yet. Absent when there are none.',
+    },
+    respond: async ({ since, until, subscription, collection }, _url, signal) => {
+      const period = periodOf({ since, until }, { nowUs: nowUs(), backUs: dayUs });
+      // Read first: if the index catches up meanwhile, the answer is newer than the header states.
+      const headers = await lagHeaders(products);
+      const found = await products.timeliness({ ...period, subscription, collection }, signal);
+      const shown = found.collections.filter(
+        (one) => collection === undefined || one.collection === collection,
+      );
+      const body = toJson(answer, {
+        ...period,
+        total: periodDelaysInSeconds(found.total),
+        hours: found.hours.map(({ hourUs, ...delays }) => ({
+          hourUs,
+          ...delaysInSeconds(delays),
+        })),
+        collections: shown.map(({ collection: name, ...delays }) => ({
+          collection: name,
+          ...delaysInSeconds(delays),
+        })),
+      });
+      return { body, headers };
+    },
+  });
+}

@@ -14,7 +14,7 @@ import type {
   HourCoverage,
 } from '../../../src/features/coverage/completeness.ts';
 import { createMetrics } from '../../../src/features/metrics/metrics.ts';
-import { keyOf } from '../../../src/features/products/index-file/search/order.ts';
+import { keyOf } from '../../../src/features/products/index-file/search/conditions.ts';
 import { collectionId, collectionOfView } from '../../../src/features/stac/collections.ts';
 import type { SummaryReader, SummaryRow } from '../../../src/features/summary/terms.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';

@@ -275,7 +275,7 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     });
   });
 
-  test('has degrees and a scale, and loads fine outlines and names of countries for a close view', async () => {
+  test('loads fine outlines and names of countries for a close view', async () => {
     const page = await openMap({});
     const loaded: string[] = [];
     page.on('request', (request) => loaded.push(request.url()));
@@ -287,22 +287,10 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
         fillText.call(this, text, ...more);
       };
     }`);
-    const texts = () => page.evaluate<string[]>('[...texts]');
     await page.locator('.map canvas').focus();
-    await page.keyboard.press('ArrowRight');
-    await expect.poll(texts).toEqual(expect.arrayContaining(['30°E', '0°', '60°N']));
-    expect(await texts()).not.toContain('Nigeria');
-    expect(loaded.filter((url) => url.includes('land-fine'))).toEqual([]);
-    const scale = page.locator('.map-scale');
-    expect(await scale.textContent()).toMatch(/^[125],000 km$/);
     for (let i = 0; i < 5; i += 1) await page.keyboard.press('+');
-    await expect.poll(texts).toEqual(expect.arrayContaining(['10°E', 'Nigeria']));
+    await expect.poll(() => page.evaluate<string[]>('[...texts]')).toContain('Nigeria');
     expect(loaded.filter((url) => url.includes('land-fine'))).toHaveLength(1);
-    const km = Number.parseInt((await scale.textContent()) ?? '', 10);
-    // Pixels per degree: by the definition of the zoom in the URL.
-    const zoom = Number(new URL(page.url()).searchParams.get('view')?.split(',')[2]);
-    const pixels = (km / 111.2) * ((256 * 2 ** zoom) / 360);
-    expect(Math.abs(((await scale.boundingBox())?.width ?? 0) / pixels - 1)).toBeLessThan(0.1);
   });
 
   test('causes no error, warning or request of another origin', () => {

@@ -3,12 +3,10 @@
  * that moving the map only copies the layer.
  */
 import type { Box, LonLat, Projection } from './projection.ts';
-import { type Shape, shapeOf } from './shape.ts';
+import { type Land, type Shape, shapeOf } from './shape.ts';
 
-export interface Content {
+export interface Content extends Pick<Land, 'land' | 'borders'> {
   projection: Projection;
-  land: readonly Shape[];
-  borders: Shape;
   /** The last one is on top. */
   shapes: readonly (Shape & { colour: number })[];
   /** Colours of the theme. */
@@ -34,8 +32,8 @@ export interface View extends Camera {
 /** Size of the layer, relative to the window: the map moves without painting. */
 const layerSize = 1.5;
 const shapesPerSlice = 250;
-/** Time for a slice: for the first picture of many footprints, while the map moves, and otherwise. */
-const sliceMs = { first: 40, moving: 4, still: 20 };
+/** Time for a slice, while the map moves and otherwise. */
+const sliceMs = { moving: 4, still: 20 };
 const restMs = 120;
 /** Footprints above others hide most of what is below, so that many of them do not become one area. */
 const alphas = { erase: 0.75, stroke: 0.85 };
@@ -72,17 +70,16 @@ function overlap(one: Box, other: Box): boolean {
   return one[0] <= other[2] && one[2] >= other[0] && one[1] <= other[3] && one[3] >= other[1];
 }
 
-/**
- * Paints the content; each step takes about a millisecond. `prints` is an empty layer of the same size. The first
- * picture is sooner, but footprints hide nothing; the next one follows at once.
- */
+/** Paints the content; each step takes about a millisecond. `prints` is an empty layer of the same size. */
 function* paint(
-  [ground, prints]: readonly [Context, Context],
-  { content, view, isFirst }: { content: Content; view: View; isFirst: boolean },
+  ground: Context,
+  prints: Context,
+  { content, view }: { content: Content; view: View },
 ): Generator<void> {
-  const copies = copiesOf(content.projection, view);
+  const { colours, shapes, classes, projection } = content;
+  const copies = copiesOf(projection, view);
   ground.resetTransform();
-  ground.fillStyle = content.colours.sea;
+  ground.fillStyle = colours.sea;
   ground.fillRect(0, 0, ground.canvas.width, ground.canvas.height);
   for (const { shift, box } of copies) {
     place(ground, view, shift);
@@ -90,14 +87,13 @@ function* paint(
     yield;
   }
   place(prints, view);
-  clipRound(prints, content.projection);
+  clipRound(prints, projection);
   for (const { shift, box } of copies) {
     place(prints, view, shift);
-    for (const [i, shape] of content.shapes.entries()) {
+    for (const [i, shape] of shapes.entries()) {
       if (i % shapesPerSlice === 0) yield;
       if (!overlap(shape.box, box)) continue;
-      const colour = content.classes[shape.colour] ?? content.colours.border;
-      paintShape(prints, shape, { colour, scale: view.scale, hides: !isFirst });
+      paintShape(prints, shape, classes[shape.colour] ?? colours.border, view.scale);
     }
   }
   ground.resetTransform();
@@ -105,18 +101,14 @@ function* paint(
 }
 
 /** A polar map ends at a circle. */
-export function clipRound(context: Context, { period, reach }: Projection): void {
+function clipRound(context: Context, { period, reach }: Projection): void {
   if (period > 0) return;
   context.beginPath();
   context.arc(0, 0, reach[0], 0, 2 * Math.PI);
   context.clip();
 }
 
-function paintShape(
-  context: Context,
-  shape: Shape,
-  { colour, scale, hides }: { colour: string; scale: number; hides: boolean },
-): void {
+function paintShape(context: Context, shape: Shape, colour: string, scale: number): void {
   const [left, top, right, bottom] = shape.box;
   const pixels = Math.max(right - left, bottom - top) * scale;
   context.fillStyle = colour;
@@ -125,7 +117,7 @@ function paintShape(
     context.fillRect(left, top, tinyPixels / scale, tinyPixels / scale);
     return;
   }
-  if (hides && pixels > smallPixels) {
+  if (pixels > smallPixels) {
     context.globalCompositeOperation = 'destination-out';
     context.globalAlpha = alphas.erase;
     context.fill(shape.path, 'evenodd');
@@ -160,32 +152,27 @@ function paintLand(
 const gridSteps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 30];
 const gridPixels = 90;
 
-/** Returns the degrees of the lines of the grid, and the distance of two lines. */
-export function gridAt({ period }: Projection, scale: number) {
-  const least = period === 0 ? 1 : 0;
-  const step = gridSteps.find((one) => one >= least && one * scale >= gridPixels) ?? 30;
-  const from = (start: number, end: number) =>
-    Array.from({ length: Math.ceil((end - start) / step) }, (_, i) => start + i * step);
-  return { step, longitudes: from(-180, 180), latitudes: from(step - 90, 90) };
-}
-
 const gridPaths = new Map<number, Path2D>();
 
 function gridPath(projection: Projection, scale: number): Path2D {
-  const { step, longitudes, latitudes } = gridAt(projection, scale);
+  const least = projection.period === 0 ? 1 : 0;
+  const step = gridSteps.find((one) => one >= least && one * scale >= gridPixels) ?? 30;
+  const known = gridPaths.get(step);
+  if (known !== undefined) return known;
   // Meridians end before a pole of a polar map, where they would meet.
   const end = projection.period === 0 ? 88 : 90;
-  const lineOf = (from: LonLat, to: LonLat) => [from, to];
-  const path =
-    gridPaths.get(step) ??
-    shapeOf(
-      [
-        ...longitudes.map((x) => lineOf([x, -end], [x, end])),
-        ...latitudes.map((y) => lineOf([-180, y], [180, y])),
-      ],
-      projection,
-      false,
-    ).path;
+  const lines: LonLat[][] = [];
+  for (let x = -180; x < 180; x += step)
+    lines.push([
+      [x, -end],
+      [x, end],
+    ]);
+  for (let y = step - 90; y < 90; y += step)
+    lines.push([
+      [-180, y],
+      [180, y],
+    ]);
+  const { path } = shapeOf(lines, projection, false);
   gridPaths.set(step, path);
   return path;
 }
@@ -194,8 +181,6 @@ function gridPath(projection: Projection, scale: number): Path2D {
 interface Layer {
   context: Context;
   view: View;
-  /** Number of footprints. */
-  shapes: number;
   steps: Generator<void>;
 }
 
@@ -249,8 +234,7 @@ export class MapCanvas {
     const isDue = () => this.#isDirty || !isSame((this.#job ?? this.#shown)?.view, view);
     const mustWait = isMoving && !this.#isDirty && covers(this.#shown?.view, view);
     if (this.#job === null && isDue() && !mustWait) this.#begin(view);
-    const isFirst = this.#job?.view.width === view.width;
-    this.#work(isMoving ? sliceMs.moving : isFirst ? sliceMs.first : sliceMs.still);
+    this.#work(isMoving ? sliceMs.moving : sliceMs.still);
     this.#copyLayer(view);
     this.#overlay(this.#context, view);
     if (this.#content !== null && (this.#job !== null || isDue())) this.redraw();
@@ -259,17 +243,12 @@ export class MapCanvas {
   #begin(view: View): void {
     const content = this.#content;
     if (content === null) return;
-    const shapes = content.shapes.length;
-    // Many new footprints appear sooner without the part outside of the window, which follows.
-    const isFirst = shapes > 2 * (this.#shown?.shapes ?? 0);
-    const size = isFirst ? 1 : layerSize;
-    const own = { ...view, width: view.width * size, height: view.height * size };
+    const own = { ...view, width: view.width * layerSize, height: view.height * layerSize };
     const context = layerContext();
     for (const one of [context, this.#prints]) resize(one.canvas, own);
     this.#prints.reset();
-    const steps = paint([context, this.#prints], { content, view: own, isFirst });
-    this.#job = { context, view: own, shapes, steps };
-    this.#isDirty = isFirst;
+    this.#job = { context, view: own, steps: paint(context, this.#prints, { content, view: own }) };
+    this.#isDirty = false;
   }
 
   /** Paints for some milliseconds. */
@@ -278,8 +257,8 @@ export class MapCanvas {
     while (this.#job !== null) {
       if (this.#job.steps.next().done) {
         [this.#shown, this.#job] = [this.#job, null];
-        // Tests and measurements read how many footprints the picture has.
-        this.#canvas.dataset.footprints = String(this.#shown.shapes);
+        // Measurements read how many footprints the picture has.
+        this.#canvas.dataset.footprints = String(this.#content?.shapes.length);
       }
       // Browsers collect commands: reading a pixel executes them within this slice.
       else this.#prints.getImageData(0, 0, 1, 1);
@@ -333,4 +312,25 @@ function resize(canvas: HTMLCanvasElement, { width, height, density }: View): vo
   const [w, h] = [Math.round(width * density), Math.round(height * density)];
   if (canvas.width !== w) canvas.width = w;
   if (canvas.height !== h) canvas.height = h;
+}
+
+/** Writes the names of countries that are as wide. */
+export function drawNames(
+  context: Context,
+  { view, projection, names }: { view: View; projection: Projection; names: Land['names'] },
+): void {
+  const { x, y, scale, width, height } = view;
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  context.lineWidth = 3;
+  context.lineJoin = 'round';
+  for (const { shift } of copiesOf(projection, view)) {
+    for (const [name, longitude, latitude, degrees] of names) {
+      if (context.measureText(name).width > degrees * scale) continue;
+      const [mapX, mapY] = projection.project([longitude, latitude]);
+      const [px, py] = [width / 2 + (mapX + shift - x) * scale, height / 2 + (mapY - y) * scale];
+      context.strokeText(name, px, py);
+      context.fillText(name, px, py);
+    }
+  }
 }

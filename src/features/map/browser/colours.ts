@@ -1,5 +1,29 @@
-/** Colours of footprints: classes of collection, age, cloud cover or delay. */
+/** Data of the map, and colours of footprints: classes of collection, age, cloud cover or delay. */
 import { spanText } from '../../../core/page/browser/texts.ts';
+
+/** Data of the script. */
+export interface MapData {
+  /** Address of the footprints, newest first. */
+  footprints: string;
+  footprintsMax: number;
+  /** Start of the period; `sinceMs` before now unless that is null. */
+  since: string;
+  sinceMs: number | null;
+  /** Null for a period that has not ended: products can arrive. */
+  until: string | null;
+  projection: string;
+  colour: string;
+  /** Classes of the legend that are off, with commas between them. */
+  hidden: string;
+  /** Centre and zoom of the URL, `longitude,latitude,zoom`; '' for the whole map. */
+  view: string;
+  /** Product to select; '' for none. */
+  selected: string;
+  /** Groups of collections with a colour of their own. */
+  collectionGroups: readonly string[];
+  /** Addresses of the land outlines. */
+  land: { coarse: string; fine: string };
+}
 
 /** A product of `/api/footprints`, without its geometry. */
 export interface Footprint {

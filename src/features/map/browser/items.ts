@@ -41,115 +41,92 @@ const reloadMs = 300_000;
 const answerMsMax = 35_000;
 /** Items converted in one task: more would delay keys and clicks. */
 const itemsPerTask = 2_500;
-/** Pages of new footprints after which all are loaded again. */
-const newPagesMax = 10;
 
 const delay = (ms = 0) => new Promise((done) => setTimeout(done, ms));
 
 /** Loads the footprints, and follows arrivals unless the period has an end. */
 export async function followItems(options: ItemOptions): Promise<void> {
-  let requested = 'all' as 'all' | 'new' | null;
-  let hasArrivals = false;
-  const items = new Items(options);
-  if (options.until === null) {
+  const { path, since, until, itemsMax, onChange, onProblem, onState } = options;
+  let items: readonly Item[] = [];
+  /** Position up to which the items are complete. */
+  let completePosition = 0;
+  let loadedAtMs = Number.NEGATIVE_INFINITY;
+  let isDue = true;
+  if (until === null) {
     openStream('/api/live?rows=0', '', {
-      // After a gap, the log may have been replaced.
       onMessage: (name) => {
-        hasArrivals = true;
-        requested = name === 'gap' ? 'all' : (requested ?? 'new');
+        isDue = true;
+        // After a gap, the log may have been replaced.
+        if (name === 'gap') loadedAtMs = Number.NEGATIVE_INFINITY;
       },
       onState: (state) => {
-        options.onState(state);
-        if (state === 'open') requested ??= 'new';
+        onState(state);
+        isDue ||= state === 'open';
       },
     });
   }
-  for (;;) {
-    const isOld = performance.now() - items.loadedAtMs > reloadMs;
-    const work = hasArrivals && isOld ? 'all' : requested;
-    if (work === null || document.hidden) {
-      await delay(100);
-      continue;
+  /** Reads all pages. `merged` returns the items with those that were found so far; the same ones without new ones. */
+  const read = async (query: string, merged: (found: readonly Item[]) => readonly Item[]) => {
+    const found: Item[] = [];
+    let first: number | undefined;
+    for (let url: string | null = `${path}&${query}`; url !== null && found.length < itemsMax; ) {
+      const { page, lag, items: more } = await load(url, options);
+      // Products may be indexed while later pages are read.
+      first ??= page.indexedPosition;
+      found.push(...more);
+      const next = merged(found);
+      if (next !== items) onChange(next, lag);
+      items = next;
+      url = page.next;
     }
-    requested = null;
-    if (work === 'all') hasArrivals = false;
+    completePosition = first ?? 0;
+  };
+  const readAll = async () => {
+    const from = typeof since === 'string' ? since : new Date(Date.now() - since).toISOString();
+    const period = until === null ? `since=${from}` : `since=${from}&until=${until}`;
+    await read(`${period}&limit=${itemsMax}`, (found) => found.slice(0, itemsMax).toReversed());
+    loadedAtMs = performance.now();
+  };
+  const readNew = async () => {
+    const known = items;
+    const newest = known.at(-1)?.position ?? 0;
+    await read(`after=${completePosition}&limit=1000`, (found) => {
+      const fresh = found.filter(({ position }) => position > newest);
+      return fresh.length === 0 ? known : [...known, ...fresh].slice(-itemsMax);
+    });
+  };
+  for (;;) {
+    while (!isDue || document.hidden) await delay(100);
+    isDue = false;
     try {
-      await (work === 'all' ? items.loadAll() : items.loadNew());
+      await (performance.now() - loadedAtMs > reloadMs ? readAll() : readNew());
       await delay(pollMs);
     } catch (error) {
-      options.onProblem(error instanceof Error ? error.message : String(error));
-      requested = work;
+      isDue = true;
+      onProblem(error instanceof Error ? error.message : String(error));
       await delay(retryMs);
     }
   }
 }
 
-class Items {
-  readonly #options: ItemOptions;
-  #items: Item[] = [];
-  /** Position up to which the items are complete. */
-  #completePosition = 0;
-  loadedAtMs = 0;
-
-  constructor(options: ItemOptions) {
-    this.#options = options;
+/** Rejects with the text of the problem. Returns items in map coordinates, without a colour yet. */
+async function load(
+  url: string,
+  { projection }: ItemOptions,
+): Promise<{ page: FootprintPage; lag: number; items: Item[] }> {
+  // The next page has the configured address of the listener, which may differ from that of this page.
+  const address = addressOf(`/api/footprints${new URL(url, location.href).search}`);
+  const answer = await fetch(address, { signal: AbortSignal.timeout(answerMsMax) }).catch(() => {
+    throw new Error('The receiver does not answer. The map reconnects automatically.');
+  });
+  const page = await answer.json();
+  if (!answer.ok) throw new Error(String(page.detail ?? answer.statusText));
+  const items: Item[] = [];
+  for (const { geometry, ...footprint } of (page as FootprintPage).footprints) {
+    if (items.length % itemsPerTask === itemsPerTask - 1) await delay();
+    const name = printable(footprint.productName ?? footprint.productId);
+    const shape = shapeOf(ringsOf(geometry), projection);
+    items.push({ ...footprint, name, ...shape, colour: 0 });
   }
-
-  async loadAll(): Promise<void> {
-    const { path, itemsMax, since, until } = this.#options;
-    const from = typeof since === 'string' ? since : new Date(Date.now() - since).toISOString();
-    const period = until === null ? `since=${from}` : `since=${from}&until=${until}`;
-    const found: Item[] = [];
-    let first: number | null = null;
-    for (let url: string | null = `${path}&${period}&limit=${itemsMax}`; url !== null; ) {
-      const { page, lag, items } = await this.#load(url);
-      // Products may be indexed while later pages are read.
-      first ??= page.indexedPosition;
-      found.push(...items);
-      this.#show(found.slice(0, itemsMax).toReversed(), lag);
-      url = found.length < itemsMax ? page.next : null;
-    }
-    this.#completePosition = first ?? 0;
-    this.loadedAtMs = performance.now();
-  }
-
-  async loadNew(): Promise<void> {
-    const { path, itemsMax } = this.#options;
-    let url: string | null = `${path}&after=${this.#completePosition}&limit=1000`;
-    for (let pages = 0; url !== null; pages += 1) {
-      if (pages === newPagesMax) return this.loadAll();
-      const { page, lag, items } = await this.#load(url);
-      const newest = this.#items.at(-1)?.position ?? 0;
-      const fresh = items.filter(({ position }) => position > newest);
-      if (fresh.length > 0) this.#show([...this.#items, ...fresh].slice(-itemsMax), lag);
-      url = page.next;
-      if (url === null) this.#completePosition = page.indexedPosition;
-    }
-    return undefined;
-  }
-
-  #show(items: Item[], lag: number): void {
-    this.#items = items;
-    this.#options.onChange(items, lag);
-  }
-
-  /** Rejects with the text of the problem. Returns items in map coordinates, without a colour yet. */
-  async #load(url: string): Promise<{ page: FootprintPage; lag: number; items: Item[] }> {
-    // The next page has the configured address of the listener, which may differ from that of this page.
-    const address = addressOf(`/api/footprints${new URL(url, location.href).search}`);
-    const answer = await fetch(address, { signal: AbortSignal.timeout(answerMsMax) }).catch(() => {
-      throw new Error('The receiver does not answer. The map reconnects automatically.');
-    });
-    const page = await answer.json();
-    if (!answer.ok) throw new Error(String(page.detail ?? answer.statusText));
-    const { projection } = this.#options;
-    const items: Item[] = [];
-    for (const { geometry, ...footprint } of (page as FootprintPage).footprints) {
-      if (items.length % itemsPerTask === itemsPerTask - 1) await delay();
-      const name = printable(footprint.productName ?? footprint.productId);
-      const shape = shapeOf(ringsOf(geometry), projection);
-      items.push({ ...footprint, name, ...shape, colour: 0 });
-    }
-    return { page, items, lag: Number(answer.headers.get('earshot-index-lag') ?? 0) };
-  }
+  return { page, items, lag: Number(answer.headers.get('earshot-index-lag') ?? 0) };
 }

@@ -3,30 +3,14 @@ import { h, render } from 'preact';
 import { element } from '../../../core/page/browser/keyboard.ts';
 import { refresh, showConnection } from '../../../core/page/browser/shell.ts';
 import { addressOf, pageData } from '../../../core/page/browser/stream.ts';
-import { copiesOf, MapCanvas, place, type View } from './canvas.ts';
-import { colouringOf } from './colours.ts';
-import { boxText, createDrawing, polygonText } from './draw.ts';
-import { addGestures } from './gestures.ts';
+import { copiesOf, drawNames, MapCanvas, place, type View } from './canvas.ts';
+import { colouringOf, type MapData } from './colours.ts';
+import { addGestures, boxText, createDrawing, polygonText } from './gestures.ts';
 import { followItems, type Item } from './items.ts';
-import { drawTexts, type Land, loadLand, placeText, scaleOf } from './overlay.ts';
-import { edgeLatitude, plateCarree, projections } from './projection.ts';
-import { shapeOf } from './shape.ts';
+import { edgeLatitude, type LonLat, plateCarree, projections } from './projection.ts';
+import { type Land, loadLand, shapeOf } from './shape.ts';
 
-const data = pageData<{
-  footprints: string;
-  footprintsMax: number;
-  since: string;
-  sinceMs: number | null;
-  until: string | null;
-  projection: string;
-  colour: string;
-  hidden: string;
-  collectionGroups: string[];
-  view: string;
-  /** Product to select; '' for none. */
-  selected: string;
-  land: { coarse: string; fine: string };
-}>();
+const data = pageData<MapData>();
 const projection = projections.find(({ name }) => name === data.projection) ?? plateCarree;
 const countText = new Intl.NumberFormat('en-GB');
 /** A smaller lag of the index is usual. */
@@ -40,7 +24,6 @@ const root = document.getElementById('map') ?? document.createElement('section')
 const canvas = document.createElement('canvas');
 const panels = element('div', '');
 const readout = Object.assign(element('div', ''), { className: 'map-readout', role: 'status' });
-const scaleBar = Object.assign(element('div', ''), { className: 'map-scale' });
 
 /** Newest last. */
 let items: readonly Item[] = [];
@@ -81,7 +64,7 @@ function start(): void {
     'aria-label',
     'Map of footprints. The list after the map has the same products. Arrow keys move, plus and minus zoom, Enter selects at the centre.',
   );
-  root.replaceChildren(canvas, panels, readout, scaleBar);
+  root.replaceChildren(canvas, panels, readout);
   showView(data.view);
   let isLoaded = false;
   void followItems({
@@ -166,9 +149,9 @@ function show(): void {
 
 /** Returns the colour of a class in the style sheet, which depends on the theme. */
 function colourOf(className: string): string {
-  scaleBar.className = className;
-  const { color } = getComputedStyle(scaleBar);
-  scaleBar.className = 'map-scale';
+  panels.className = className;
+  const { color } = getComputedStyle(panels);
+  panels.className = '';
   return color;
 }
 
@@ -194,6 +177,13 @@ function showReadout(px: number, py: number): void {
   const more = others.length > 0 ? ` and ${countText.format(others.length)} more` : '';
   const name = first === undefined ? '' : ` · ${first.name}${more}`;
   readout.textContent = `${placeText(gestures.positionAt(px, py))}${name}`;
+}
+
+/** `46.20°N 7.10°E` */
+function placeText([longitude, latitude]: LonLat): string {
+  const x = longitude - 360 * Math.round(longitude / 360);
+  const [north, east] = [Math.abs(latitude).toFixed(2), Math.abs(x).toFixed(2)];
+  return `${north}°${latitude < 0 ? 'S' : 'N'} ${east}°${x < 0 ? 'W' : 'E'}`;
 }
 
 /** Lists the selected products, and draws their outlines. */
@@ -331,7 +321,7 @@ function drawOverlay(context: CanvasRenderingContext2D, view: View): void {
   context.fillStyle = colours.text;
   context.strokeStyle = colours.land;
   context.font = `12px ${getComputedStyle(canvas).fontFamily}`;
-  drawTexts(context, { view, projection, names: isFine ? land.names : [] });
+  if (isFine) drawNames(context, { view, projection, names: land.names });
   context.strokeStyle = colours.text;
   for (const { shift } of copiesOf(projection, view)) {
     place(context, view, shift);
@@ -348,14 +338,11 @@ function drawOverlay(context: CanvasRenderingContext2D, view: View): void {
 let savedView = '';
 let saveTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Shows the scale, writes the view to the URL when the map rests, and loads fine outlines for a close view. */
+/** Writes the view to the URL when the map rests, and loads fine outlines for a close view. */
 function afterMove(view: View): void {
   const text = viewText();
   if (text === savedView) return;
   savedView = text;
-  const scale = scaleOf(view, projection);
-  scaleBar.textContent = scale.text;
-  scaleBar.style.width = `${scale.pixels}px`;
   clearTimeout(saveTimer);
   saveTimer = setTimeout(() => {
     saveState();

@@ -1,4 +1,5 @@
 /** Footprints, land and lines of the grid as paths in map coordinates. */
+import { addressOf } from '../../../core/page/browser/stream.ts';
 import { type Box, between, type LonLat, type Projection, stepsOf } from './projection.ts';
 
 export interface Shape {
@@ -59,4 +60,35 @@ const isAtCut = ([x, y]: LonLat) => Math.abs(x) === 180 || Math.abs(y) === 90;
 function isSeam(from: LonLat, to: LonLat): boolean {
   if (from[0] === to[0]) return Math.abs(to[0]) === 180;
   return from[1] === to[1] && Math.abs(to[1]) === 90;
+}
+
+export interface Land {
+  land: readonly Shape[];
+  borders: Shape;
+  /** Names of countries, where to write them, and the width of the country in degrees. */
+  names: readonly (readonly [name: string, longitude: number, latitude: number, width: number])[];
+}
+
+/** Loads land outlines, borders and names; null if that fails. */
+export async function loadLand(path: string, projection: Projection): Promise<Land | null> {
+  const signal = AbortSignal.timeout(35_000);
+  const answer = await fetch(addressOf(path), { signal }).catch(() => null);
+  if (!answer?.ok) return null;
+  const packed: { land: number[][]; borders: number[][]; names: Land['names'] } =
+    await answer.json();
+  return {
+    land: packed.land.map((line) => shapeOf([unpacked(line)], projection)),
+    borders: shapeOf(packed.borders.map(unpacked), projection, false),
+    names: packed.names,
+  };
+}
+
+/** Reads a line of hundredths of a degree, each after the first relative to the one before. */
+function unpacked(line: readonly number[]): LonLat[] {
+  let [x, y] = [0, 0];
+  return Array.from({ length: line.length / 2 }, (_, i) => {
+    x += line[2 * i] ?? 0;
+    y += line[2 * i + 1] ?? 0;
+    return [x / 100, y / 100];
+  });
 }

@@ -2,17 +2,18 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { moduleFile, type Remote } from '../../../core/host/rpc.ts';
-import { errorText, isAppError } from '../../../core/terms/app-error.ts';
+import { AppError, errorText, isAppError } from '../../../core/terms/app-error.ts';
 import type { Logger } from '../../../core/terms/ports.ts';
+import { counted } from '../../../core/terms/text.ts';
 import { inodeOf, requireDatabase } from '../../../store/engine/database.ts';
 import type { DataPlace } from '../../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../../store/engine/locks.ts';
 import { withThread } from '../../../store/engine/thread.ts';
 import type { IntakeActivity } from '../../../store/log/intake-queue.ts';
+import type { PruneSteps } from '../../../store/pruning/terms.ts';
 import type { Store } from '../../../store/store.ts';
 import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
-import { removeLeftovers } from './leftovers.ts';
-import { currentProductFile } from './product-file.ts';
+import { currentProductFile, removeStaleProductFiles, staleProductFiles } from './product-file.ts';
 
 /** Duration of the thread's work between two progress reports. */
 const budgetMs = 100;
@@ -230,3 +231,32 @@ export async function pruneIndex({
     }
   });
 }
+
+/**
+ * Skips files of a running process: the operating system releases a lock only when its process ends. Called before
+ * work that needs the disk space. Does not reject when files cannot be removed: they only use space.
+ */
+export async function removeLeftovers(dataDir: string): Promise<void> {
+  try {
+    // Acquires no lock without need: on a full disk its file may not open.
+    if (staleProductFiles(dataDir).length === 0) return;
+    const release = await createAcquireLock(dataDir)('index', { waitMs: 0 });
+    try {
+      removeStaleProductFiles(dataDir);
+    } finally {
+      release();
+    }
+  } catch (error) {
+    const isFileError = error instanceof Error && 'code' in error;
+    if (!(error instanceof AppError) && !isFileError) throw error;
+  }
+}
+
+export const pruneSteps: PruneSteps = {
+  before: removeLeftovers,
+  after: async ({ onProgress, ...place }) => {
+    const onPruned = (events: number) =>
+      onProgress(`Product index: deleted the entries of ${counted(events, 'notification')}`);
+    await pruneIndex({ ...place, onPruned });
+  },
+};

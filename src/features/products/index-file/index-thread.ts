@@ -1,14 +1,26 @@
 /** The indexing thread: reads the log and writes the product index. */
-import { createReaderConnection, type Database, inodeOf } from '../../../store/engine/database.ts';
+
+import { isAppError } from '../../../core/terms/app-error.ts';
+import { recordIn } from '../../../filter/product-view.ts';
+import type { ProductRecord } from '../../../filter/values.ts';
+import { type BodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
+import { parsedBody } from '../../../store/bodies/body-document.ts';
+import {
+  createReaderConnection,
+  type Database,
+  inodeOf,
+  prepared,
+} from '../../../store/engine/database.ts';
 import {
   type DataPlace,
   diskSpace,
   insufficientSpace,
   spareBytes,
 } from '../../../store/engine/disk-limit.ts';
+import { isEnvironmentFailure, storeError } from '../../../store/engine/sqlite-error.ts';
 import { lowerPriority, serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
-import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
+import { pruneHorizon } from '../../../store/pruning/prune-queries.ts';
 import {
   createNextIndex,
   currentProductFile,
@@ -17,6 +29,7 @@ import {
   indexProgress,
   installBuildingFile,
   isDamage,
+  markAt,
   openBuildingFile,
   openProductFile,
   pageBytes,
@@ -25,6 +38,7 @@ import {
   shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
+import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
 /** The current file, or the file of a rebuild. */
 export type IndexTarget = 'current' | 'building';
@@ -191,4 +205,178 @@ function indexFor(budgetMs: number, files: Work): WorkDone {
 function closeIndex(): void {
   work?.index.close();
   work = undefined;
+}
+
+/**
+ * Notifications in one transaction: about half a second of work. Indexes are written at random places; a large
+ * transaction writes a shared page only once. The log is read in smaller steps, because an open read blocks the
+ * checkpoint of its write-ahead log.
+ */
+export const batchRowsMax = 4_096;
+const readRowsMax = 256;
+
+/** A transaction and a step also end after a time: on a busy machine, this thread of low priority makes slow progress. */
+const batchMsMax = 1_000;
+const readMsMax = 50;
+
+/** Separate connections, because a write transaction would lock every file attached to its connection. */
+export interface IndexFiles {
+  log: Database;
+  index: Database;
+}
+
+/** Indexes up to `rowsMax` notifications in one transaction. Returns their number; 0 at the end of the log. */
+export function indexBatch({ log, index }: IndexFiles, rowsMax: number): number {
+  const batch = index.transaction((write: typeof writeRow): number => {
+    // Read inside the transaction: another process may index at the same time.
+    const { position: first } = indexProgress(index);
+    let count = 0;
+    let position = first;
+    const endMs = performance.now() + batchMsMax;
+    // One step at least: 0 means the end of the log.
+    while (count < rowsMax && (count === 0 || performance.now() < endMs)) {
+      const limit = Math.min(readRowsMax, rowsMax - count);
+      const rows = inSnapshot(log, (reading) =>
+        indexRows(index, { reading, write, position, limit }),
+      );
+      if (rows.length === 0) break;
+      count += rows.length;
+      position = rows.at(-1)?.position ?? position;
+    }
+    if (position > first) {
+      const advance = prepared(index, 'UPDATE progress SET position = ?, mark = ?');
+      advance.run(position, markAt(log, position));
+    }
+    return count;
+  });
+  try {
+    return batch.immediate(writeRow);
+  } catch (error) {
+    if (isEnvironmentFailure(error)) throw error;
+    return batch.immediate(writeOrSkip);
+  }
+}
+
+/** Indexes the next rows in a read transaction of the log. Returns the indexed rows; none at the end of the log. */
+function indexRows(
+  index: Database,
+  step: { reading: LogReading; write: typeof writeRow; position: number; limit: number },
+): LogRow[] {
+  const { reading, write, position, limit } = step;
+  const endMs = performance.now() + readMsMax;
+  const rows = readLog(() =>
+    prepared<[number, number], LogRow>(reading.log, rowsAfterSql).all(position, limit),
+  );
+  const indexed: LogRow[] = [];
+  for (const row of rows) {
+    const isNextBody = row.bodyId !== indexed.at(-1)?.bodyId;
+    if (isNextBody && indexed.length > 0 && performance.now() >= endMs) break;
+    write(index, row, reading);
+    indexed.push(row);
+  }
+  return indexed;
+}
+
+/**
+ * Removes events that are no longer in the log, at most `eventsMax` in one transaction. Returns their number; 0 when
+ * none is left. Removes a product without remaining events. Rewrites other products from their remaining events, so
+ * that the index equals one built from this log.
+ */
+export function pruneIndexed(files: IndexFiles, eventsMax: number): number {
+  const { log, index } = files;
+  const upTo = readLog(() => pruneHorizon(log))?.position ?? 0;
+  const oldest = prepared<[number, number], { position: number; product: number }>(
+    index,
+    `SELECT position, product FROM product_event WHERE position <= ?
+     ORDER BY position LIMIT ?`,
+  );
+  // Without this check, each call would lock the index.
+  if (oldest.get(upTo, 1) === undefined) return 0;
+  const positionsOf = prepared<[number], number>(
+    index,
+    'SELECT position FROM product_event WHERE product = ? ORDER BY position',
+  ).pluck();
+  const prune = index.transaction((): number => {
+    const events = oldest.all(upTo, eventsMax);
+    inSnapshot(log, (reading) => {
+      for (const product of new Set(events.map((event) => event.product))) {
+        const positions = positionsOf.all(product);
+        removeProduct(index, product);
+        for (const position of positions) {
+          const row = position > upTo ? rowAt(log, position) : undefined;
+          if (row !== undefined) writeOrSkip(index, row, reading);
+        }
+      }
+    });
+    return events.length;
+  });
+  return prune.immediate();
+}
+
+/** A read transaction of the log. */
+interface LogReading {
+  log: Database;
+  bodies: BodyReader;
+  /** The last document, which may contain thousands of notifications. */
+  last?: { bodyId: number; document: unknown };
+}
+
+/** Reads in one transaction of the log, so that each pack of bodies is read only once. */
+function inSnapshot<Result>(log: Database, read: (reading: LogReading) => Result): Result {
+  return log.transaction(() => read({ log, bodies: createBodyReader(log, 'transaction') }))();
+}
+
+function writeRow(index: Database, row: LogRow, reading: LogReading): void {
+  writeNotification(index, { ...row, record: recordOf(reading, row) }, (position) => {
+    const other = rowAt(reading.log, position);
+    return other === undefined ? null : recordOf(reading, other);
+  });
+}
+
+/** Skips and counts a notification on which our own code fails, so that it does not block the others. */
+function writeOrSkip(index: Database, row: LogRow, reading: LogReading): void {
+  try {
+    index.transaction(() => writeRow(index, row, reading))();
+  } catch (error) {
+    if (isEnvironmentFailure(error)) throw error;
+    prepared(index, 'UPDATE progress SET skipped = skipped + 1').run();
+  }
+}
+
+type LogRow = Omit<LoggedNotification, 'record'> & { bodyIndex: number; bodyId: number };
+
+/*
+ * A late push is counted on the recovered row and sets its NotificationDate. The index ignores that date:
+ * derived values must not depend on the time of reading.
+ */
+const columns = `position, product_id AS productId, product_name AS productName, event,
+  subscription, source, received_at_us AS receivedAtUs, body_index AS bodyIndex, body_id AS bodyId,
+  CASE source WHEN 'reconcile' THEN NULL ELSE notification_date_us END AS notificationDateUs`;
+const rowsAfterSql = `SELECT ${columns} FROM notification WHERE position > ? ORDER BY position LIMIT ?`;
+const rowAtSql = `SELECT ${columns} FROM notification WHERE position = ?`;
+
+function rowAt(log: Database, position: number): LogRow | undefined {
+  return readLog(() => prepared<[number], LogRow>(log, rowAtSql).get(position));
+}
+
+/** Throws for a damaged body: it is then skipped, and a comparison with the catalogue recovers its events. */
+function recordOf(reading: LogReading, { bodyId, bodyIndex }: LogRow): ProductRecord | null {
+  if (reading.last?.bodyId !== bodyId) {
+    const body = readBody(reading.bodies, bodyId);
+    if (body === undefined) return null;
+    const document = parsedBody(body);
+    if (document === undefined) throw new Error(`Body ${bodyId} is not JSON.`);
+    reading.last = { bodyId, document };
+  }
+  return recordIn(reading.last.document, bodyIndex);
+}
+
+function readBody(bodies: BodyReader, bodyId: number): Uint8Array | undefined {
+  try {
+    return bodies.content(bodyId);
+  } catch (error) {
+    // A damaged body is skipped; an unreadable log ends the batch.
+    if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });
+    throw storeError(error);
+  }
 }

@@ -6,43 +6,48 @@ import { toDisplayGeometry } from '../../../filter/geometry/geojson.ts';
 import { toShape } from '../../../filter/geometry/shape.ts';
 import { type ProductView, productView, recordIn } from '../../../filter/product-view.ts';
 import type {
+  EventPage,
+  EventQuery,
   FoundProduct,
+  IndexedEvent,
   IndexState,
   ProductCount,
   ProductKey,
   ProductQuery,
   ProductSelection,
-  Products,
-  PushedEvent,
 } from '../../../filter/products.ts';
 import type { ProductRecord } from '../../../filter/values.ts';
 import { type BodyReader, bodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';
-import { lastPosition } from '../../../store/log/queries.ts';
-import { indexedPosition } from './product-file.ts';
-import { completeRecord, type SentRecord, sentRecord } from './product-record.ts';
-import { toProductRow } from './product-rows.ts';
+import {
+  completeRecord,
+  footprintGeometry,
+  type SentRecord,
+  sentRecord,
+  toProductRow,
+} from './product-rows.ts';
+import { keyOf } from './search/conditions.ts';
 import { chooseDriver, type Driver, type IdWindow, idWindows } from './search/drivers.ts';
-import { keyOf } from './search/order.ts';
 import {
   type Candidate,
   candidatesOf,
+  conditionOf,
+  footprintJoin,
   planSearch,
   type SearchPlan,
   select,
   selected,
 } from './search/search.ts';
-import { footprintGeometry } from './stored-footprint.ts';
 
 /** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
-export const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
+const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
 
 /** Time after which a page ends at the next place to stop, so that other queries can run. */
 const pageMs = 50;
 
 /** Separate connections for the index and the log. */
-export interface ProductDatabases {
+interface ProductDatabases {
   index: Database;
   log: Database;
 }
@@ -160,44 +165,13 @@ function* countsIn(
   yield count;
 }
 
-export function indexState({ index, log }: ProductDatabases): IndexState {
-  const skipped = Number(index.prepare('SELECT skipped FROM progress').pluck().get());
-  return { ...countAll(index), skipped, ...indexProgress({ index, log }) };
-}
-
 /** Counts with the smallest indexes: 30 ms for a million products. */
-function countAll(index: Database): Pick<IndexState, 'products' | 'tombstones'> {
+export function countAll(index: Database): Pick<IndexState, 'products' | 'tombstones'> {
   const sql = `SELECT (SELECT count(*) FROM product) AS total,
     (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones`;
   const counts = index.prepare<[], { total: number; tombstones: number }>(sql).get();
   const { total, tombstones } = counts ?? { total: 0, tombstones: 0 };
   return { products: total - tombstones, tombstones };
-}
-
-export function indexProgress(databases: Pick<ProductDatabases, 'index' | 'log'>) {
-  return {
-    indexedPosition: indexedPosition(databases),
-    lastPosition: lastPosition(databases.log),
-  };
-}
-
-/** Returns events in the order of `productIds` (case-insensitive), and for each product in the order of the log. */
-export function pushedEvents(
-  { index }: ProductDatabases,
-  { subscription, productIds }: Parameters<Products['pushedEvents']>[0],
-): PushedEvent[] {
-  const events = prepared<[string, string], Omit<PushedEvent, 'productId'>>(
-    index,
-    `SELECT e.position, e.event, e.event_us AS eventUs, e.state_us AS stateUs,
-       e.notification_us AS notificationUs, e.received_us AS receivedUs
-     FROM product p CROSS JOIN product_event e ON e.product = p.id
-     WHERE p.product_id = ? AND e.subscription = ?
-       AND (e.source = 'push' OR (e.source = 'pull' AND e.event_us IS NOT NULL))
-     ORDER BY e.position`,
-  );
-  return [...new Set(productIds)].flatMap((productId) =>
-    events.all(productId, subscription).map((event) => ({ productId, ...event })),
-  );
 }
 
 /** Returns true if a candidate fulfils the terms that its columns do not decide. */
@@ -220,7 +194,7 @@ function footprintView(geometry: AnyGeometry | null): ProductView {
 }
 
 /** Returns the stored footprint of a candidate, as in its record; null without one. */
-export function geometryOf({ footprint = null }: Candidate): AnyGeometry | null {
+function geometryOf({ footprint = null }: Candidate): AnyGeometry | null {
   return footprint === null ? null : footprintGeometry(footprint);
 }
 
@@ -261,4 +235,79 @@ function inLog<Result>(
     if (isAppError(error)) return null;
     throw error;
   }
+}
+
+/** Maximum notifications examined for one page, so that a rare match does not block other queries for long. */
+const eventsExaminedMax = 10_000;
+
+type SelectedEvent = Candidate & {
+  eventPosition: number;
+  event: string;
+  subscription: string | null;
+  notificationUs: number | null;
+  eventReceivedUs: number;
+  source: string;
+};
+
+/** Returns a page of notifications; it may have fewer than `limit` although more follow. */
+export function eventPage(databases: ProductDatabases, query: EventQuery): EventPage {
+  const { filter, subscription, events, limit } = query;
+  const plan = planSearch({ entity: null, filter, footprints: true }, databases.index);
+  const condition = conditionOf(plan, null);
+  const { afterPosition = 0, beforePosition = Number.MAX_SAFE_INTEGER } = query;
+  const ofProduct = query.product === undefined ? [] : [query.product];
+  const named = subscription === undefined ? [] : [subscription];
+  const rows = prepared<unknown[], SelectedEvent>(
+    databases.index,
+    `SELECT e.position AS eventPosition, e.event, e.subscription,
+       e.notification_us AS notificationUs, e.received_us AS eventReceivedUs, e.source,
+       ${selected(plan)}
+     FROM product_event e CROSS JOIN product p ON p.id = e.product ${footprintJoin(plan)}
+     WHERE e.position > ? AND e.position < ?
+       ${ofProduct.length === 0 ? '' : 'AND e.product = ?'}
+       ${named.length === 0 ? '' : 'AND e.subscription = ?'}
+       ${events === undefined ? '' : 'AND e.event IN (SELECT value FROM json_each(?))'}
+       AND ${condition.sql}
+     ORDER BY e.position DESC LIMIT ${eventsExaminedMax}`,
+  );
+  const found: IndexedEvent[] = [];
+  let examined = 0;
+  let last = 0;
+  const listed = events === undefined ? [] : [JSON.stringify(events)];
+  const values = [
+    afterPosition,
+    beforePosition,
+    ...ofProduct,
+    ...named,
+    ...listed,
+    ...condition.values,
+  ];
+  for (const row of rows.iterate(...values)) {
+    examined += 1;
+    last = row.eventPosition;
+    if (matches(databases, plan, row)) found.push(toIndexedEvent(row));
+    if (found.length >= limit || examined >= examinedMax[plan.needs]) {
+      return { events: found, next: last };
+    }
+  }
+  return { events: found, next: examined < eventsExaminedMax ? null : last };
+}
+
+function toIndexedEvent(selectedEvent: SelectedEvent): IndexedEvent {
+  const {
+    eventPosition,
+    event,
+    subscription,
+    notificationUs,
+    eventReceivedUs,
+    source,
+    ...product
+  } = selectedEvent;
+  const footprint = geometryOf(product);
+  return {
+    ...{ position: eventPosition, event, subscription, notificationUs, source },
+    receivedAtUs: eventReceivedUs,
+    product: toProductRow(product),
+    footprint: footprint && toDisplayGeometry(footprint),
+  };
 }

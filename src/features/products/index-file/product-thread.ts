@@ -1,11 +1,14 @@
 /** The query thread for products, so that no search delays a response of the receiver. */
 import { AppError } from '../../../core/terms/app-error.ts';
-import type { ProductQuery } from '../../../filter/products.ts';
-import { createReaderConnection, type Database, inodeOf } from '../../../store/engine/database.ts';
+import type { IndexState, ProductQuery, Products, PushedEvent } from '../../../filter/products.ts';
+import {
+  createReaderConnection,
+  type Database,
+  inodeOf,
+  prepared,
+} from '../../../store/engine/database.ts';
 import { serveThread } from '../../../store/engine/thread.ts';
-import { summarizeCollections } from './product-collections.ts';
-import { measureDelays, measureTimeliness } from './product-delays.ts';
-import { countFacets, eventPage } from './product-events.ts';
+import { lastPosition } from '../../../store/log/queries.ts';
 import {
   currentProductFile,
   indexedPosition,
@@ -13,13 +16,18 @@ import {
   openProductsForReading,
 } from './product-file.ts';
 import {
+  countAll,
   countProducts,
-  indexProgress,
-  indexState,
+  eventPage,
   type LongQuery,
   productPage,
-  pushedEvents,
 } from './product-queries.ts';
+import {
+  countFacets,
+  measureDelays,
+  measureTimeliness,
+  summarizeCollections,
+} from './product-statistics.ts';
 import { explainSearch } from './search/search.ts';
 
 const operations = {
@@ -78,5 +86,36 @@ function damaged(cause: unknown): AppError {
     'unavailable',
     'The product index is damaged; the log is not affected. Run `earshot admin index rebuild`.',
     { cause },
+  );
+}
+
+function indexState({ index, log }: LongQuery): IndexState {
+  const skipped = Number(index.prepare('SELECT skipped FROM progress').pluck().get());
+  return { ...countAll(index), skipped, ...indexProgress({ index, log }) };
+}
+
+function indexProgress(databases: Pick<LongQuery, 'index' | 'log'>) {
+  return {
+    indexedPosition: indexedPosition(databases),
+    lastPosition: lastPosition(databases.log),
+  };
+}
+
+/** Returns events in the order of `productIds` (case-insensitive), and for each product in the order of the log. */
+function pushedEvents(
+  { index }: LongQuery,
+  { subscription, productIds }: Parameters<Products['pushedEvents']>[0],
+): PushedEvent[] {
+  const events = prepared<[string, string], Omit<PushedEvent, 'productId'>>(
+    index,
+    `SELECT e.position, e.event, e.event_us AS eventUs, e.state_us AS stateUs,
+       e.notification_us AS notificationUs, e.received_us AS receivedUs
+     FROM product p CROSS JOIN product_event e ON e.product = p.id
+     WHERE p.product_id = ? AND e.subscription = ?
+       AND (e.source = 'push' OR (e.source = 'pull' AND e.event_us IS NOT NULL))
+     ORDER BY e.position`,
+  );
+  return [...new Set(productIds)].flatMap((productId) =>
+    events.all(productId, subscription).map((event) => ({ productId, ...event })),
   );
 }

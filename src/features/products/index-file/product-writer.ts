@@ -9,9 +9,8 @@ import {
 import { type ProductView, productView } from '../../../filter/product-view.ts';
 import type { ProductRecord } from '../../../filter/values.ts';
 import { type Database, perConnection, prepared } from '../../../store/engine/database.ts';
-import { completeRecord } from './product-record.ts';
+import { completeRecord, type StoredFootprint, storedFootprint } from './product-rows.ts';
 import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';
-import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
 
 /** A row of the log with its record. */
 export interface LoggedNotification {

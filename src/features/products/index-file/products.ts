@@ -13,12 +13,13 @@ import type {
   ProductSelection,
   Products,
 } from '../../../filter/products.ts';
+import type { Service, ServiceContext } from '../../../receiver/slots.ts';
 import { StoreThread } from '../../../store/engine/thread.ts';
-import { catchUpIndex } from './index-maintenance.ts';
+import { catchUpIndex, removeLeftovers, startIndexing } from './index-maintenance.ts';
 import type { SentProduct } from './product-queries.ts';
-import { completeRecord, receivedRecord } from './product-record.ts';
+import { completeRecord, receivedRecord } from './product-rows.ts';
 import type { ProductOperations } from './product-thread.ts';
-import { keyOf } from './search/order.ts';
+import { keyOf } from './search/conditions.ts';
 
 /** Rows per message. Records are about 5 kB each, and the main thread must be able to respond in between. */
 const pageRowsMax = { withRecords: 64, withFootprints: 250, withoutRecords: 1_000 };
@@ -50,6 +51,21 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     facets: (query, signal) => call(signal).facets(selectionOf(query)),
     timeliness: (query, signal) => call(signal).timeliness(query),
     close: () => thread.close(),
+  };
+}
+
+/** Removes what killed processes have left, which may need the disk space. */
+export async function serveProducts({ config, store, log }: ServiceContext): Promise<Service> {
+  const { dataDir, diskReserveBytes, index } = config;
+  await removeLeftovers(dataDir);
+  const indexing = index ? startIndexing({ dataDir, diskReserveBytes, log, store }) : null;
+  const products = openProducts(dataDir);
+  return {
+    parts: { products },
+    close: async () => {
+      await products.close();
+      await indexing?.stop();
+    },
   };
 }
 

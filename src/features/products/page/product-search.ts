@@ -1,16 +1,26 @@
-/** A search of products in the URL of the page, and the same search as links and as a command. */
+/** A search of products: its URL, its form, the same search as links and as a command. */
+
 import { z } from 'zod';
 import { shellText } from '../../../core/page/browser/texts.ts';
+import { choice, findingsList } from '../../../core/page/layout.ts';
+import { type Html, html, panel } from '../../../core/page/markup.ts';
 import { linkTo, type PageState, sharedState } from '../../../core/page/page-state.ts';
-import { AppError, errorText, isAppError } from '../../../core/terms/app-error.ts';
-import { parseBoundingBox } from '../../../filter/bounding-box.ts';
-import { intersects, name as nameField } from '../../../filter/builder.ts';
+import { AppError } from '../../../core/terms/app-error.ts';
+import { shortDateUs } from '../../../core/terms/dates.ts';
+import { countText } from '../../../core/terms/text.ts';
+import { name as nameField } from '../../../filter/builder.ts';
 import { checkFilter } from '../../../filter/check.ts';
-import { orderableFields } from '../../../filter/fields.ts';
+import {
+  type FieldType,
+  fieldsOf,
+  orderableFields,
+  publishedAttributes,
+} from '../../../filter/fields.ts';
 import type { Direction, Entity, FilterTree } from '../../../filter/filter-tree.ts';
 import type { FilterFinding } from '../../../filter/finding.ts';
-import { printFilter } from '../../../filter/print.ts';
+import { attributeForm, printFilter } from '../../../filter/print.ts';
 import {
+  facetCondition,
   hasCondition,
   termsOf,
   withCondition,
@@ -18,6 +28,8 @@ import {
 } from '../../../filter/product-conditions.ts';
 import {
   defaultOrderOf,
+  type Facets,
+  facetFields,
   type ProductKey,
   type ProductOrder,
   type ProductQuery,
@@ -37,7 +49,6 @@ const parameters = z.object({
   orderby: z.enum(productOrders).optional().catch(undefined),
   direction: z.enum(['asc', 'desc']).optional().catch(undefined),
   cursor: z.string().optional().catch(undefined),
-  bbox: z.string().trim().optional().catch(undefined),
   /** Part of the name. */
   name: z.string().trim().optional().catch(undefined),
   /** Conditions that a link adds to the filter, or removes from it. */
@@ -48,111 +59,57 @@ const parameters = z.object({
 export interface ProductSearch {
   state: PageState;
   entity: Entity;
-  /** Filter as text, with the changes of the URL: box, name, conditions added and removed. */
+  /** Filter as text, with the changes of the URL: name, conditions added and removed. */
   text: string;
   /** Null for all products, and for a filter with errors. */
   filter: FilterTree | null;
   findings: readonly FilterFinding[];
-  /** Box of the URL that cannot be used, with the reason; null for none. */
-  badBox: { text: string; reason: string } | null;
-  /** Probable mistake in the box. */
-  boxWarning: string | null;
-  /** False if the filter or the box cannot be used. */
   isValid: boolean;
   order: { by: ProductOrder; direction: Direction };
   after: ProductKey | undefined;
 }
 
-/** Reads the search. A bad filter or box is part of the result. Throws `invalid` for a bad cursor. */
+/** Reads the search. A bad filter is part of the result. Throws `invalid` for a bad cursor. */
 export function readSearch(url: URL, state: PageState): ProductSearch {
   const given = Object.fromEntries([...url.searchParams].filter(([, value]) => value !== ''));
-  const { deleted, orderby, direction, cursor, bbox = '', ...changes } = parameters.parse(given);
+  const { deleted, orderby, direction = 'desc', cursor, ...changes } = parameters.parse(given);
   const entity = deleted === 'true' ? 'DeletedProducts' : 'Products';
-  const box = bbox === '' ? null : readBox(bbox);
-  const { name, add, remove } = changes;
-  const added = [
-    box?.tree ?? null,
-    name === undefined ? null : nameField.contains(name).tree,
-    readCondition(add, entity),
-  ].filter((one) => one !== null);
-  const text = changedFilter(state.filter, entity, {
-    added,
-    removed: readCondition(remove, entity),
-  });
-  const { tree, findings } = checkFilter(text, entity);
-  const isBad = findings.some(({ severity }) => severity === 'error');
+  const text = changedFilter(state.filter, entity, changes);
+  const { tree: filter, findings } = checkFilter(text, entity);
   const allowed: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
   const by = allowed.find((one) => one === orderby) ?? defaultOrderOf(entity).by;
-  const order = { by, direction: direction ?? 'desc' };
+  const order = { by, direction };
   const after = cursor === undefined ? undefined : readKey(cursor, { entity, order });
   if (after === null) {
     const advice = 'Open the first page, and follow its links.';
     throw new AppError('invalid', 'The cursor in the address is invalid.', { advice });
   }
   return {
-    ...{ state, entity, after, text },
-    filter: isBad ? null : tree,
+    ...{ state, entity, after, text, filter, order },
     findings: findings.filter(({ code }) => code !== 'empty'),
-    badBox: box !== null && box.reason !== null ? { text: bbox, reason: box.reason } : null,
-    boxWarning: box?.warning ?? null,
-    isValid: !isBad && (box?.reason ?? null) === null,
-    order,
+    isValid: !findings.some(({ severity }) => severity === 'error'),
   };
 }
 
-function readBox(text: string) {
-  try {
-    const { geometry, warning } = parseBoundingBox(text);
-    return { tree: intersects(geometry).tree, warning, reason: null };
-  } catch (error) {
-    if (!isAppError(error, 'invalid')) throw error;
-    return { tree: null, warning: null, reason: errorText(error) };
-  }
-}
-
-/** Returns null for no condition, and for one that cannot be used. */
-function readCondition(text: string | undefined, entity: Entity): FilterTree | null {
-  return text === undefined ? null : checkFilter(text, entity).tree;
-}
-
-/** Changes a filter. One with errors keeps its text: conditions are added at its end. */
+/** Changes a filter. One with errors keeps its text, and so do conditions that cannot be used. */
 function changedFilter(
   text: string,
   entity: Entity,
-  { added, removed }: { added: readonly FilterTree[]; removed: FilterTree | null },
+  { name, add, remove }: Pick<z.output<typeof parameters>, 'name' | 'add' | 'remove'>,
 ): string {
-  if (added.length === 0 && removed === null) return text;
+  if ((name ?? add ?? remove) === undefined) return text;
   const { tree, findings } = checkFilter(text, entity);
-  if (findings.some(({ severity }) => severity === 'error')) {
-    return [text, ...added.map(printFilter)].join(' and ');
-  }
-  const kept = removed === null ? tree : withoutCondition(tree, removed);
-  const changed = added.reduce(withAdded, kept);
-  return changed === null ? '' : printFilter(changed);
-}
-
-/** Adds a condition, in place of those that it contradicts: another area, another limit of the same property. */
-export function withAdded(filter: FilterTree | null, condition: FilterTree): FilterTree {
-  if (filter !== null && hasCondition(filter, condition)) return filter;
-  return withCondition(filter, condition, (term) => isReplacedBy(term, condition));
-}
-
-function isReplacedBy(term: FilterTree, condition: FilterTree): boolean {
-  if (isArea(condition)) return isArea(term);
-  if (condition.node === 'attribute' && condition.operator === 'lt') {
-    return (
-      term.node === 'attribute' &&
-      term.name === condition.name &&
-      ['lt', 'le'].includes(term.operator)
+  if (findings.some(({ severity }) => severity === 'error')) return text;
+  const conditionOf = (one = '') => checkFilter(one, entity).tree;
+  const removed = conditionOf(remove);
+  const added = [name === undefined ? null : nameField.contains(name).tree, conditionOf(add)];
+  const changed = added
+    .filter((one) => one !== null)
+    .reduce<FilterTree | null>(
+      (all, one) => (hasCondition(all, one) ? all : withCondition(all, one)),
+      removed === null ? tree : withoutCondition(tree, removed),
     );
-  }
-  return (
-    condition.node === 'comparison' &&
-    condition.operator === 'ge' &&
-    term.node === 'comparison' &&
-    term.field === condition.field &&
-    term.operator === 'ge'
-  );
+  return changed === null ? '' : printFilter(changed);
 }
 
 /** Adds an area to a filter, in place of its former areas. */
@@ -161,7 +118,7 @@ export function withArea(filter: FilterTree | null, area: FilterTree): FilterTre
 }
 
 /** An area may be one condition, or several joined by `or`. */
-export function isArea(tree: FilterTree): boolean {
+function isArea(tree: FilterTree): boolean {
   return tree.node === 'intersects' || (tree.node === 'or' && tree.terms.every(isArea));
 }
 
@@ -192,35 +149,19 @@ function searchParameters({ entity, text, order }: ProductSearch) {
   };
 }
 
-/** Returns the link to the page without some of its shared state. */
-export function linkWithout(
+/** Returns the link to the page of this search, with other values of the state, or at a cursor. */
+export function pageLink(
   search: ProductSearch,
-  names: readonly (keyof ReturnType<typeof sharedState>)[],
+  changes: Partial<
+    Record<keyof ReturnType<typeof sharedState> | 'cursor', string | undefined>
+  > = {},
 ): string {
-  const dropped = Object.fromEntries(names.map((name) => [name, undefined]));
-  return linkTo('/products', {
-    ...sharedState(search.state),
-    ...dropped,
-    ...searchParameters(search),
-  });
+  const state = sharedState(search.state);
+  return linkTo('/products', { ...state, ...changes, ...searchParameters(search) });
 }
 
-/** Returns the areas of a filter, and the conditions on a part of the name. */
-export function namedTerms({ filter }: ProductSearch): FilterTree[] {
-  return termsOf(filter).filter((term) => isArea(term) || isNamePart(term));
-}
-
-export function isNamePart(term: FilterTree): term is Extract<FilterTree, { node: 'text' }> {
+function isNamePart(term: FilterTree): term is Extract<FilterTree, { node: 'text' }> {
   return term.node === 'text' && term.field === 'Name' && term.function === 'contains';
-}
-
-/** Returns the link to the page of the search that begins at a cursor; to the first page without one. */
-export function pageLink(search: ProductSearch, cursor?: string): string {
-  return linkTo('/products', {
-    ...sharedState(search.state),
-    ...searchParameters(search),
-    cursor,
-  });
 }
 
 /** Returns the links to the products of the search in other formats. */
@@ -259,4 +200,161 @@ export function commandOf({ entity, filter, order, state }: ProductSearch): stri
     ...(isDefault ? [] : [`--orderby ${shellText(`${by} ${direction}`)}`]),
   ];
   return `earshot query products ${flags.join(' ')}`.trim();
+}
+
+const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
+  received: 'received',
+  'ContentDate/Start': 'sensing start',
+  'ContentDate/End': 'sensing end',
+  PublicationDate: 'published',
+  ModificationDate: 'modified',
+  DeletionDate: 'deleted',
+};
+
+/** Renders the form. Without JavaScript, it shows the findings of the filter that was sent. */
+export function filterPanel(search: ProductSearch): Html {
+  const { entity, text, order } = search;
+  const usual = defaultOrderOf(entity).by;
+  const others = ['received', ...orderableFields[entity]].filter((name) => name !== usual);
+  const orders = productOrders
+    .filter((name) => others.includes(name))
+    .map((name) => [name, orderNames[name]] as const);
+  const shared = Object.entries(sharedState(search.state));
+  const hidden = shared.filter(([, value]) => value !== undefined);
+  const isClear = text === '' && hidden.length === 0;
+  const form = html`<form class="search" method="get" action="/products" id="search" data-submit-on-change>
+${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<div class="filter-field"><label for="filter">Filter (<code>$filter</code>); empty for all</label>
+<textarea id="filter" name="filter" rows="2" data-search spellcheck="false" autocomplete="off" autocapitalize="off"
+  placeholder="Collection/Name eq 'SENTINEL-2' and ContentDate/Start ge 2026-05-01" aria-describedby="filter-keys">${text}</textarea>
+</div>
+<p class="note" id="filter-keys">Ctrl+Enter runs the filter.</p>
+${nameList(entity)}
+<div id="filter-findings">${search.findings.length === 0 ? '' : findingsList(text, search.findings)}</div>
+<div class="toolbar">
+${choice('order', 'orderby', [['', orderNames[usual]], ...orders], order.by === usual ? undefined : order.by)}
+${choice(
+  'direction',
+  'direction',
+  [
+    ['', 'newest first'],
+    ['asc', 'oldest first'],
+  ],
+  order.direction === 'asc' ? 'asc' : undefined,
+)}
+<label>name contains<input name="name" size="10" placeholder="T31TDM" autocomplete="off" spellcheck="false"></label>
+<label class="check"><input type="checkbox" name="deleted" value="true" ${entity === 'DeletedProducts' ? html`checked` : ''}> deleted products</label>
+<button type="submit" class="primary">Run</button>
+${isClear ? '' : html`<a class="button" href="/products">Clear</a>`}
+</div>
+</form>`;
+  const body = panel('Search', form);
+  return html`<details class="folded filters" ${search.findings.length > 0 ? html`open` : ''}><summary class="button">Filters</summary>${body}</details>
+${chips(search)}`;
+}
+
+/** Renders the names for conditions. A click on one inserts its condition at the cursor. */
+function nameList(entity: Entity): Html {
+  const fields = fieldsOf(entity).map(({ name, type }) => {
+    const { operator, value } = fieldSamples[type];
+    return insertButton(name, type, `${name} ${operator} ${value}`);
+  });
+  const attributes = publishedAttributes.map(({ name, kind, collections }) => {
+    const value = kind === 'String' ? "'…'" : '…';
+    const text = attributeForm(name, kind, value, kind === 'Double' ? 'lt' : 'eq');
+    return insertButton(name, `${kind}: ${collections.join(', ')}`, text);
+  });
+  return html`<details><summary>Fields and attributes</summary>
+<p class="note">A click inserts a condition at the cursor.</p>
+<div class="presets" role="group" aria-label="Fields">${fields}</div>
+<div class="presets" role="group" aria-label="Attributes">${attributes}</div></details>`;
+}
+
+const fieldSamples: Readonly<Record<FieldType, { operator: string; value: string }>> = {
+  text: { operator: 'eq', value: "'…'" },
+  guid: { operator: 'eq', value: "'…'" },
+  date: { operator: 'ge', value: '…' },
+  boolean: { operator: 'eq', value: '…' },
+};
+
+function insertButton(name: string, title: string, condition: string): Html {
+  return html`<button type="button" class="preset" title="${title}" data-insert="${condition}">${name}</button>`;
+}
+
+/** Renders the conditions in use that the form does not show as such. Each is a link that removes it. */
+function chips(search: ProductSearch): Html | string {
+  const { since, until, subscription } = search.state;
+  const dropLink = (text: string, changes: Parameters<typeof pageLink>[1]) =>
+    html`<a class="preset" href="${pageLink(search, changes)}" aria-current="true">${text}${removeSign}</a>`;
+  const period = periodText(search);
+  const named = termsOf(search.filter).filter((term) => isArea(term) || isNamePart(term));
+  const all = [
+    (since ?? until) && dropLink(period, { since: undefined, until: undefined }),
+    subscription && dropLink(`subscription ${subscription}`, { subscription: undefined }),
+    ...named.map((term) => {
+      const text = isNamePart(term) ? `name contains ${term.text}` : 'area';
+      return html`<button form="search" class="preset" name="remove" value="${printFilter(term)}" aria-pressed="true">${text}${removeSign}</button>`;
+    }),
+  ].filter(Boolean);
+  if (all.length === 0) return '';
+  return html`<div class="presets" role="group" aria-label="Conditions in use"><span class="dim">Only:</span>${all}</div>`;
+}
+
+function periodText({ state }: ProductSearch): string {
+  const { since, until, sinceUs, untilUs } = state;
+  const from = since === undefined ? '' : ` since ${shortDateUs(sinceUs)}`;
+  return `received${from}${until === undefined ? '' : ` before ${shortDateUs(untilUs)}`} UTC`;
+}
+
+const removeSign = html` <span aria-hidden="true">✕</span><span class="visually-hidden"> (remove)</span>`;
+
+const facetNames: Readonly<Record<(typeof facetFields)[number], string>> = {
+  collection: 'Collection',
+  platform: 'Platform',
+  productType: 'Type',
+  processingLevel: 'Level',
+  orbitDirection: 'Orbit direction',
+  tile: 'Tile',
+};
+
+/** Values of one property. */
+const valuesShown = 6;
+
+/** Renders the counted values. Each is a button that adds its condition to the filter, or removes it. */
+export function facetsPanel(search: ProductSearch, facets: Facets | null): Html {
+  if (facets === null) {
+    return panel(
+      'Narrow',
+      html`<p class="note">Counting takes too long for this filter. Use a more specific one.</p>`,
+    );
+  }
+  if (facets.counted === 0) {
+    return panel('Narrow', html`<p class="note">There is nothing to narrow.</p>`);
+  }
+  const remark = facets.complete
+    ? `of ${countText(facets.counted)} ${facets.counted === 1 ? 'product' : 'products'}`
+    : `counts of the newest ${countText(facets.counted)} only`;
+  const groups = facetFields
+    .filter((field) => facets.values[field].length > 0)
+    .map((field) => facetGroup(search, field, facets));
+  return panel('Narrow', html`<div class="facets">${groups}</div>`, remark);
+}
+
+function facetGroup(
+  search: ProductSearch,
+  field: (typeof facetFields)[number],
+  { values, counted }: Facets,
+): Html {
+  const { filter } = search;
+  const shown = values[field].slice(0, valuesShown);
+  const items = shown.map(({ value, count: own }) => {
+    const condition = facetCondition(field, value);
+    const isOn = hasCondition(filter, condition);
+    const share = Math.round((own / counted) * 1000) / 10;
+    return html`<li><button form="search" class="facet" name="${isOn ? 'remove' : 'add'}" value="${printFilter(condition)}" ${isOn ? html`aria-pressed="true"` : ''}
+><span>${value}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${countText(own)}</span
+><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="4"/></svg></button></li>`;
+  });
+  const more = values[field].length > shown.length;
+  return html`<section><h3>${facetNames[field]}</h3><ul>${items}</ul>${more ? html`<p class="note">and others</p>` : ''}</section>`;
 }

@@ -4,7 +4,7 @@ import type { ConsoleParts } from '../../../core/api/listener-slot.ts';
 import { shellText } from '../../../core/page/browser/texts.ts';
 import type { PageContent, PageRequest } from '../../../core/page/layout.ts';
 import { type Html, html, panel } from '../../../core/page/markup.ts';
-import { isoMinute, linkTo, productLink } from '../../../core/page/page-state.ts';
+import { isoMinute, linkTo } from '../../../core/page/page-state.ts';
 import { renderBlocks, renderReport } from '../../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../../core/terms/app-error.ts';
 import { hourUs, shortDateUs } from '../../../core/terms/dates.ts';
@@ -28,11 +28,10 @@ import { id, intersects } from '../../../filter/builder.ts';
 import type { AnyGeometry, Entity } from '../../../filter/filter-tree.ts';
 import { boxesOf, centreOf, toShape } from '../../../filter/geometry/shape.ts';
 import { printFilter } from '../../../filter/print.ts';
-import { productNameText } from '../../../filter/product-cells.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
 import { partOf } from '../../../filter/values.ts';
 import { placeOf } from '../places/places.ts';
-import { smallMap } from './small-map.ts';
+import { smallMap } from './product-list.ts';
 
 const notificationsMax = 200;
 
@@ -225,12 +224,11 @@ function access(found: FoundProduct | null, productId: string, catalogueUrl: str
 function footprintPanel({ row, footprint }: FoundProduct, { assets, nowUs }: PageRequest): Html {
   if (!footprint)
     return panel('Footprint', renderBlocks([empty('The record has no footprint.')], nowUs));
-  const item = {
-    title: productNameText(row),
-    href: productLink(row.productId),
-    footprint,
-  };
-  const map = smallMap([item], { assets, fit: true, label: 'Footprint of the product' });
+  const map = smallMap([{ row, footprint }], {
+    assets,
+    fit: true,
+    label: 'Footprint of the product',
+  });
   const links = neighbourLinks(row, footprint, nowUs);
   return panel(
     'Footprint',
@@ -238,13 +236,13 @@ function footprintPanel({ row, footprint }: FoundProduct, { assets, nowUs }: Pag
   );
 }
 
-/** Links to the products around, and to this one on the map; without a filter for a footprint that none may contain. */
+/** Links to the products around, and to this one on the map: received up to 12 hours before or after. */
 function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number): Html {
   const filter = areaFilter(footprint);
-  const untilUs = row.receivedAtUs + neighbourPeriodUs;
+  const untilUs = row.receivedAtUs + 12 * hourUs;
   const mapLink = linkTo('/map', {
     filter,
-    since: isoMinute(row.receivedAtUs - neighbourPeriodUs),
+    since: isoMinute(row.receivedAtUs - 12 * hourUs),
     until: untilUs < nowUs ? isoMinute(untilUs) : undefined,
     view: viewOf(footprint),
     selected: row.productId,
@@ -252,9 +250,6 @@ function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number):
   if (filter === undefined) return html`<p><a href="${mapLink}">Show on the map</a></p>`;
   return html`<p><a href="${mapLink}">Neighbours on the map</a> · <a href="${linkTo('/products', { filter })}">as a list</a></p>`;
 }
-
-/** Neighbours are received so long before and after a product. */
-const neighbourPeriodUs = 12 * hourUs;
 
 function areaFilter(footprint: AnyGeometry): string | undefined {
   try {

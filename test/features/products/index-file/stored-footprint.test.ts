@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import {
   footprintGeometry,
   storedFootprint,
-} from '../../../../src/features/products/index-file/stored-footprint.ts';
+} from '../../../../src/features/products/index-file/product-rows.ts';
 import type { AnyGeometry } from '../../../../src/filter/filter-tree.ts';
 import { times } from '../../../helpers/thorough.ts';
 

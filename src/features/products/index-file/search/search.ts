@@ -6,9 +6,17 @@ import { printFilter } from '../../../../filter/print.ts';
 import type { ProductView } from '../../../../filter/product-view.ts';
 import type { ProductKey, ProductQuery, QueryExplanation } from '../../../../filter/products.ts';
 import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
+import type { StoredFootprint } from '../product-rows.ts';
 import { rowColumns, type SelectedRow } from '../product-rows.ts';
-import type { StoredFootprint } from '../stored-footprint.ts';
-import { joined, type SqlCondition } from './conditions.ts';
+import {
+  joined,
+  type Order,
+  orderBy,
+  orderOf,
+  rowsAfter,
+  type SqlCondition,
+  scansAfter,
+} from './conditions.ts';
 import {
   allIds,
   type Choice,
@@ -21,7 +29,6 @@ import {
   type Term,
   termsOf,
 } from './drivers.ts';
-import { type Order, orderBy, orderOf, rowsAfter, scansAfter } from './order.ts';
 
 export interface SearchPlan {
   terms: readonly Term[];

@@ -1,0 +1,328 @@
+/** Delays, counted values and collections: queries of many rows, which pause so that others can run. */
+import { hourOf } from '../../../core/terms/dates.ts';
+import type { NotificationQuery } from '../../../core/terms/ports.ts';
+import {
+  type CollectionSummary,
+  type DelayPercentiles,
+  delayStages,
+  type Facets,
+  facetFields,
+  type Products,
+  type SubscriptionDelays,
+  type Timeliness,
+  totalDelays,
+} from '../../../filter/products.ts';
+import { type Database, prepared } from '../../../store/engine/database.ts';
+import { narrowByTime } from '../../../store/log/queries.ts';
+import { type LongQuery, matches } from './product-queries.ts';
+import { toProductRow } from './product-rows.ts';
+import { idWindows } from './search/drivers.ts';
+import { candidatesOf, planSearch } from './search/search.ts';
+
+/** Rows between two pauses, about 20 ms. */
+const rowsPerTurn = 10_000;
+/** Groups whose percentiles are found between two pauses. */
+const groupsPerTurn = 50;
+
+/** Returns the delays by subscription, null first. */
+export async function measureDelays(
+  { index, log, call }: LongQuery,
+  query: Parameters<Products['delays']>[0],
+): Promise<SubscriptionDelays[]> {
+  const bySubscription: Groups<string | null> = new Map();
+  const rows = delayRows(index, narrowByTime(log, query), { collections: false });
+  await readAll(rows, call, ({ subscription, delaysUs }) => {
+    addTo(bySubscription, subscription, delaysUs);
+  });
+  const found = await sorted(bySubscription, call);
+  return found.map(([subscription, delays]) => ({ subscription, ...delays }));
+}
+
+/** Returns the delays by hour of receipt, and by collection, null first. */
+export async function measureTimeliness(
+  { index, log, call }: LongQuery,
+  { collection: requested, ...query }: Parameters<Products['timeliness']>[0],
+): Promise<Timeliness> {
+  const stages = [...delayStages, ...totalDelays] as const;
+  const total = stages.map(() => new Sketch());
+  const byHour: Groups<number> = new Map();
+  const byCollection: Groups<string | null> = new Map();
+  const rows = delayRows(index, narrowByTime(log, query), { collections: true });
+  await readAll(rows, call, ({ collection, receivedUs, delaysUs }) => {
+    addTo(byCollection, collection, delaysUs);
+    if (requested !== undefined && requested !== collection) return;
+    for (const [i, sketch] of total.entries()) sketch.add(delaysUs[i] ?? null);
+    addTo(byHour, hourOf(receivedUs), delaysUs);
+  });
+  const hours = await sorted(byHour, call);
+  const collections = await sorted(byCollection, call);
+  return {
+    total: percentilesOf(stages, total),
+    hours: hours.map(([hourUs, delays]) => ({ hourUs, ...delays })),
+    collections: collections.map(([collection, delays]) => ({ collection, ...delays })),
+  };
+}
+
+async function readAll(
+  rows: Iterable<DelayRow>,
+  call: LongQuery['call'],
+  add: (row: DelayRow) => void,
+): Promise<void> {
+  let examined = 0;
+  for (const row of rows) {
+    add(row);
+    examined += 1;
+    if (examined % rowsPerTurn === 0) await call.pause();
+  }
+}
+
+/** Delays of each stage, by group. */
+type Groups<Key> = Map<Key, readonly Sketch[]>;
+
+function addTo<Key>(groups: Groups<Key>, key: Key, delaysUs: DelayRow['delaysUs']): void {
+  const sketches = groups.get(key) ?? delayStages.map(() => new Sketch());
+  groups.set(key, sketches);
+  for (const [i, sketch] of sketches.entries()) sketch.add(delaysUs[i] ?? null);
+}
+
+/** Returns the percentiles of each group by key, null first. */
+async function sorted<Key extends string | number | null>(
+  groups: Groups<Key>,
+  call: LongQuery['call'],
+) {
+  const found: [Key, ReturnType<typeof percentilesOf<(typeof delayStages)[number]>>][] = [];
+  for (const [key, sketches] of groups) {
+    found.push([key, percentilesOf(delayStages, sketches)]);
+    if (found.length % groupsPerTurn === 0) await call.pause();
+  }
+  return found.sort(([a], [b]) => (a === null || (b !== null && a < b) ? -1 : 1));
+}
+
+function percentilesOf<Stage extends string>(
+  stages: readonly Stage[],
+  sketches: readonly Sketch[],
+) {
+  const all = stages.map((stage, i) => [stage, sketches[i]?.percentiles() ?? null]);
+  return Object.fromEntries(all) as Record<Stage, DelayPercentiles | null>;
+}
+
+/** Width of a bucket, as a logarithm: almost 1 % of the delay. */
+const bucketWidth = Math.log(1.009);
+
+/**
+ * Counts delays in buckets, so that the hours of months fit in memory. Percentiles are nearest ranks, the smallest
+ * delay that a percentage of all do not exceed, within 1 %.
+ */
+class Sketch {
+  /** By bucket; buckets of negative delays are negative. */
+  readonly #counts = new Map<number, number>();
+  #count = 0;
+  #negative = 0;
+  #leastUs = Number.POSITIVE_INFINITY;
+  #mostUs = Number.NEGATIVE_INFINITY;
+
+  /** Ignores an unknown delay. */
+  add(us: number | null): void {
+    if (us === null) return;
+    const size = 1 + Math.floor(Math.log(Math.abs(us)) / bucketWidth);
+    const bucket = us === 0 ? 0 : Math.sign(us) * size;
+    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + 1);
+    this.#count += 1;
+    if (us < 0) this.#negative += 1;
+    this.#leastUs = Math.min(this.#leastUs, us);
+    this.#mostUs = Math.max(this.#mostUs, us);
+  }
+
+  /** Returns null without delays. */
+  percentiles(): DelayPercentiles | null {
+    if (this.#count === 0) return null;
+    const counts = [...this.#counts].sort(([a], [b]) => a - b);
+    const atMs = (percent: number) => {
+      let left = Math.ceil((percent * this.#count) / 100);
+      const isLast = ([, own]: [number, number]) => {
+        left -= own;
+        return left <= 0;
+      };
+      const us = upperBoundOf(counts.find(isLast)?.[0] ?? 0);
+      return Math.min(Math.max(us, this.#leastUs), this.#mostUs) / 1_000;
+    };
+    const [p50Ms, p90Ms, p99Ms] = [atMs(50), atMs(90), atMs(99)];
+    const [count, negative, maxMs] = [this.#count, this.#negative, this.#mostUs / 1_000];
+    return { count, negative, p50Ms, p90Ms, p99Ms, maxMs };
+  }
+}
+
+/** Returns the largest delay of a bucket, with four digits. */
+function upperBoundOf(bucket: number): number {
+  if (bucket === 0) return 0;
+  const us = Math.exp((bucket > 0 ? bucket : -bucket - 1) * bucketWidth);
+  return Number((Math.sign(bucket) * us).toPrecision(4));
+}
+
+/** A notification with its delays, in microseconds; null if a date is unknown. */
+interface DelayRow {
+  subscription: string | null;
+  collection: string | null;
+  receivedUs: number;
+  /** In the order of `delayStages`, then of `totalDelays`. */
+  delaysUs: (number | null)[];
+}
+
+/**
+ * Returns the delays of notifications between two positions and two times of receipt. Uses the PublicationDate of
+ * the notification's own record, if there is one: the product's may come from a deletion and is then meaningless.
+ * Recovered notifications have no NotificationDate (index-thread.ts).
+ */
+function* delayRows(
+  index: Database,
+  { sinceUs, untilUs, subscription, afterPosition, beforePosition }: NotificationQuery,
+  { collections }: { collections: boolean },
+): Generator<DelayRow> {
+  // Nothing was received in the period.
+  if (afterPosition === undefined || beforePosition === undefined) return;
+  const condition = subscription === undefined ? 'TRUE' : 'subscription = ?';
+  // Only created products have a time of sensing here: without collections, the others need no lookup.
+  const joined = collections ? 'TRUE' : "e.event = 'created'";
+  const named = subscription === undefined ? [] : [subscription];
+  const rows = index
+    .prepare<unknown[], SelectedDelays>(
+      `SELECT subscription, collection, received_us, published_us - sensing_end_us,
+         notification_us - published_us, received_us - notification_us,
+         iif(notification_us IS NULL OR published_us IS NULL, NULL, received_us - sensing_end_us),
+         iif(notification_us IS NULL, NULL, received_us - published_us)
+       FROM (
+         SELECT e.*, p.sensing_end_us, p.collection,
+           CASE event WHEN 'created' THEN coalesce(event_us, publication_us) END AS published_us
+         FROM product_event e LEFT JOIN product p ON p.id = e.product AND ${joined}
+         WHERE position > ? AND position < ? AND received_us >= ? AND received_us < ?
+       ) WHERE ${condition}`,
+    )
+    .raw()
+    .iterate(afterPosition, beforePosition, sinceUs, untilUs, ...named);
+  for (const [one, collection, receivedUs, ...delaysUs] of rows as Iterable<SelectedDelays>) {
+    yield { subscription: one, collection, receivedUs, delaysUs };
+  }
+}
+
+type SelectedDelays = [string | null, string | null, number, ...(number | null)[]];
+
+/** Products counted for facets: about 100 ms of work. */
+const facetProductsMax = 10_000;
+const facetValuesMax = 20;
+
+/** Counts the newest matching products by value, the most frequent values first. */
+export async function countFacets(
+  { call, ...databases }: LongQuery,
+  query: Parameters<Products['facets']>[0],
+): Promise<Facets> {
+  const plan = planSearch(query, databases.index);
+  const counts = facetFields.map(() => new Map<string, number>());
+  let counted = 0;
+  let examined = 0;
+  for (const candidate of candidatesOf(databases.index, plan, query)) {
+    if ('after' in candidate) {
+      await call.pause();
+      continue;
+    }
+    examined += 1;
+    if (examined % 1_000 === 0) await call.pause();
+    if (!matches(databases, plan, candidate)) continue;
+    const row = toProductRow(candidate);
+    for (const [i, field] of facetFields.entries()) {
+      const value = row[field];
+      if (value !== null) counts[i]?.set(value, (counts[i].get(value) ?? 0) + 1);
+    }
+    counted += 1;
+    if (counted >= facetProductsMax) break;
+  }
+  const values = facetFields.map((field, i) => [field, mostFrequent(counts[i] ?? new Map())]);
+  return {
+    counted,
+    complete: counted < facetProductsMax,
+    values: Object.fromEntries(values) as Facets['values'],
+  };
+}
+
+function mostFrequent(counts: ReadonlyMap<string, number>) {
+  return [...counts]
+    .sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1))
+    .slice(0, facetValuesMax)
+    .map(([value, count]) => ({ value, count }));
+}
+
+/** Ids read between two pauses: some 50 ms. */
+const windowSize = 20_000;
+
+const minima = ['sensingStartUs', 'cloudCoverMin', 'west', 'south'] as const;
+const maxima = ['sensingEndUs', 'cloudCoverMax', 'east', 'north'] as const;
+const lists = ['constellations', 'platforms', 'orbitDirections', 'levels'] as const;
+
+/** A summary of some products. Lists are in JSON. */
+type Part = Pick<CollectionSummary, 'mission' | 'productType' | 'products'> &
+  Record<(typeof minima)[number] | (typeof maxima)[number], number | null> &
+  Record<(typeof lists)[number], string>;
+
+/** A product has the boxes 2n and 2n+1; only the first decides about its count. */
+const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
+    sum(b.id IS NULL OR b.id & 1 = 0) AS products,
+    min(p.sensing_start_us) AS sensingStartUs, max(p.sensing_end_us) AS sensingEndUs,
+    min(p.cloud_cover) AS cloudCoverMin, max(p.cloud_cover) AS cloudCoverMax,
+    min(b.west) AS west, min(b.south) AS south, max(b.east) AS east, max(b.north) AS north,
+    json_group_array(DISTINCT p.platform_name) AS constellations,
+    json_group_array(DISTINCT p.platform_name ||
+      CASE WHEN p.platform_serial GLOB '[A-Z]' THEN p.platform_serial ELSE '' END) AS platforms,
+    json_group_array(DISTINCT p.orbit_direction) AS orbitDirections,
+    json_group_array(DISTINCT p.processing_level) AS levels
+  FROM product p LEFT JOIN product_box b ON b.id IN (2 * p.id, 2 * p.id + 1)
+  WHERE p.id > ? AND p.id < ? AND p.deleted = 0
+  GROUP BY p.collection, p.product_type`;
+
+/** Reads the whole index: two seconds for a million products. Sorted by mission and product type. */
+export async function summarizeCollections({
+  index,
+  call,
+}: LongQuery): Promise<CollectionSummary[]> {
+  const parts: Part[] = [];
+  for (const { after, before } of idWindows(index, windowSize)) {
+    parts.push(...prepared<[number, number], Part>(index, partSql).all(after, before));
+    await call.pause();
+  }
+  const keyOf = ({ mission, productType }: Part) => JSON.stringify([mission, productType]);
+  return [...Map.groupBy(parts, keyOf)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([, [first, ...others]]) => (first ? summaryOf(first, [first, ...others]) : []));
+}
+
+function summaryOf({ mission, productType }: Part, parts: readonly Part[]): CollectionSummary {
+  const extreme = (choose: typeof Math.min, name: (typeof minima | typeof maxima)[number]) => {
+    const values = parts.flatMap((part) => part[name] ?? []);
+    return values.length === 0 ? null : choose(...values);
+  };
+  const [sensingStartUs = null, cloudCoverMin = null, west = null, south = null] = minima.map(
+    (name) => extreme(Math.min, name),
+  );
+  const [sensingEndUs = null, cloudCoverMax = null, east = null, north = null] = maxima.map(
+    (name) => extreme(Math.max, name),
+  );
+  const [constellations = [], platforms = [], orbitDirections = [], levels = []] = lists.map(
+    (name) => {
+      const texts = parts.flatMap((part) => JSON.parse(part[name]) as (string | null)[]);
+      return [...new Set(texts.filter((text) => text !== null))].sort();
+    },
+  );
+  const isKnown = west !== null && south !== null && east !== null && north !== null;
+  return {
+    ...{ mission, productType, sensingStartUs, sensingEndUs, cloudCoverMin, cloudCoverMax },
+    ...{ constellations, platforms, orbitDirections, levels },
+    products: parts.reduce((sum, part) => sum + part.products, 0),
+    // The index stores 32 bits and widens the box (decision 53).
+    box: isKnown
+      ? {
+          west: Math.max(-180, west),
+          south: Math.max(-90, south),
+          east: Math.min(180, east),
+          north: Math.min(90, north),
+        }
+      : null,
+  };
+}

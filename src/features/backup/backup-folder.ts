@@ -89,23 +89,21 @@ export const partEnding = '.part';
 
 const ownName = /^earshot-\d{8}T\d{6}Z(\.part)?$/;
 
-/** Returns the backups in a folder, newest first; for one that is incomplete or damaged, the fault. */
-export function backupsIn(folder: string): (Backup | { path: string; fault: string })[] {
+/** Returns the paths of the backups in a folder, also of incomplete ones, the newest first. */
+export function backupsIn(folder: string): string[] {
   const names = readdirSync(folder).filter((name) => ownName.test(name));
-  const paths = names.toSorted().map((name) => join(folder, name));
-  return paths.toReversed().map((path) => {
-    try {
-      return readBackup(path);
-    } catch (error) {
-      return { path, fault: errorText(error) };
-    }
-  });
+  return names
+    .toSorted()
+    .toReversed()
+    .map((name) => join(folder, name));
 }
 
 /** Keeps `keep` complete backups of a folder, the new one and the newest. Returns the paths of the removed ones. */
 export function removeOldBackups(folder: string, keep: number, newPath: string): string[] {
-  const others = backupsIn(folder).filter((one) => !('fault' in one) && one.path !== newPath);
-  return others.slice(keep - 1).map(({ path }) => {
+  const isComplete = (path: string) =>
+    !path.endsWith(partEnding) && existsSync(join(path, manifestName));
+  const others = backupsIn(folder).filter((path) => path !== newPath && isComplete(path));
+  return others.slice(keep - 1).map((path) => {
     // After an interruption, it counts as incomplete.
     renameSync(path, `${path}${partEnding}`);
     rmSync(`${path}${partEnding}`, { recursive: true });
@@ -119,7 +117,7 @@ export function removeOldBackups(folder: string, keep: number, newPath: string):
  */
 export function readBackup(path: string): Backup {
   if (path.endsWith(partEnding) || !existsSync(join(path, manifestName))) {
-    const advice = 'Run `earshot backup list FOLDER` to see the backups in a folder.';
+    const advice = 'Specify the folder of a backup, such as /mnt/backups/earshot-<time>.';
     throw new AppError('invalid', `${path} is incomplete, or not a backup.`, { advice });
   }
   try {

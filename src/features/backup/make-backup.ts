@@ -1,7 +1,6 @@
 /** Makes a backup: a folder that gets its name when it is complete, checked and on disk. */
 
 import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
-import { truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   createOwnerOnly,
@@ -85,7 +84,6 @@ async function writeBackup(path: string, madeAt: string, options: BackupOptions)
     const open = `The file system of ${part} has no owner-only files. Specify another folder.`;
     if ((statSync(part).mode & 0o077) !== 0) throw new AppError('configuration', open);
     await writeFiles(part, madeAt, options);
-    // Until then, the signal truncates the database.
     if (signal?.aborted) throw cancelled();
     renameSync(part, path);
     await syncFolder(folder);
@@ -108,8 +106,8 @@ function refuseDataDir(dataDir: string, folder: string): void {
 /** Creates the folder, and makes space in it. The thread, too, checks the disk of the data directory. */
 function prepare(dataDir: string, folder: string): void {
   makeDirectory(folder);
-  const incomplete = backupsIn(folder).filter(({ path }) => path.endsWith(partEnding));
-  for (const { path } of incomplete) rmSync(path, { recursive: true });
+  const incomplete = backupsIn(folder).filter((path) => path.endsWith(partEnding));
+  for (const path of incomplete) rmSync(path, { recursive: true });
   const neededBytes = statSync(join(dataDir, databaseFileName)).size;
   const freeBytes = diskSize(folder)?.freeBytes ?? 0;
   if (freeBytes >= neededBytes) return;
@@ -128,9 +126,6 @@ async function writeFiles(part: string, madeAt: string, options: BackupOptions):
   }
   const database = join(part, databaseFileName);
   createOwnerOnly(database);
-  // SQLite's check is one call, which ends early only if the file is truncated meanwhile.
-  const stop = () => void truncate(database).catch(() => undefined);
-  signal?.addEventListener('abort', stop, { once: true });
   const copy = (thread: Remote<BackupOperations>) => thread.copy(database);
   const { content, sum } = await withThread(
     moduleFile('./backup-thread', import.meta.url),

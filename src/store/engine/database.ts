@@ -303,17 +303,12 @@ export function migrate(database: Database): void {
   }
 }
 
-/** Creates the tables of features that the file does not have yet. */
+/** Creates the tables and indexes of features that the file does not have yet. */
 function createMissing(database: Database): void {
-  const known = schemaOf(database);
-  const schemas = [...tables().values()].map(({ schema }) => schema);
-  const missing = schemas.filter((sql) =>
-    [...sql.matchAll(/CREATE (TABLE|(?:UNIQUE )?INDEX) IF NOT EXISTS (\w+)/g)].some(
-      ([, type = '', name]) => !known.has(`${type.replace('UNIQUE ', '').toLowerCase()} ${name}`),
-    ),
-  );
-  if (missing.length === 0) return;
-  database.transaction(() => void database.exec(missing.join('\n'))).immediate();
+  const create = database.transaction(() => {
+    for (const { schema } of tables().values()) database.exec(schema);
+  });
+  create.immediate();
 }
 
 /**

@@ -4,7 +4,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBackup } from '../../../src/features/backup/backup-folder.ts';
 import { type BackupOptions, makeBackup } from '../../../src/features/backup/make-backup.ts';
-import { type RestoreOptions, restoreBackup } from '../../../src/features/backup/restore-backup.ts';
+import {
+  type RestoreOptions,
+  restoreBackup,
+} from '../../../src/features/backup/restore-command.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { openStore, tables } from '../../helpers/store.ts';

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expectEnd, nowUs, runCommand, version, type Words } from '../../helpers/fake-io.ts';
@@ -65,29 +65,6 @@ describe('earshot backup', () => {
     expect(readdirSync(out)).toEqual([]);
     const { failed } = await lastBackups(dataDir);
     expect(failed).toMatchObject({ file: path, error: expect.stringContaining('chmod 600') });
-  });
-
-  it('lists backups, newest first, and faults', async () => {
-    const { out, path, run } = await openContext();
-    await run(['backup', out]);
-    await run(['backup', out], { nowUs: () => nowUs + 60e6 });
-    await run(['backup', out], { nowUs: () => nowUs + 120e6 });
-    const [first, second, third] = [0, 1, 2].map((minute) => path.replace('1200', `120${minute}`));
-    renameSync(`${second}`, `${second}.part`);
-    mkdirSync(join(out, 'mine'));
-    const { out: json } = await expectEnd(run(['backup', 'list', out, '--json']), 0);
-    expect(JSON.parse(json)).toEqual([
-      expect.objectContaining({ path: third, madeAt: '2026-05-02T12:02:00.000000Z', version }),
-      { path: `${second}.part`, fault: expect.stringContaining('is incomplete') },
-      expect.objectContaining({ path: first, madeAt, notifications: 5 }),
-    ]);
-    const shown = await run('backup list', { env: { EARSHOT_BACKUP_DIR: out } });
-    expect(shown.out).toMatch(/^made \(UTC\) +notifications +size +path\n2026-05-02 12:02 +5 /);
-    // A path is never shortened: without its end it is useless.
-    const narrow = await run(['backup', 'list', out], { isTTY: true, columns: 60 });
-    for (const one of [first, third]) expect(narrow.out).toContain(`  ${one}\n`);
-    const empty = await run(['backup', 'list', join(out, 'mine')]);
-    expect(empty).toMatchObject({ code: 0, err: `No backups in ${join(out, 'mine')}.\n` });
   });
 });
 

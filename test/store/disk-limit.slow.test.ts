@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   catchUpIndex,
@@ -170,42 +169,5 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     expect(leastBytes).toBeGreaterThanOrEqual(mebibyte);
     disk.free();
     expect(await rebuildIndex(place)).toMatchObject({ indexedPosition: 3_000 });
-  });
-
-  it('fails at each growing file when completely full, and loses nothing', async () => {
-    const disk = mountSmallDisk(64);
-    const dataDir = join(disk.folder, 'data');
-    const { store, reopen } = await openSqliteStore({ dataDir, diskReserveBytes: 0 });
-    const wal = () => statSync(walOf(dataDir)).size;
-    const all: string[] = [];
-    const fillUpAndFree = async (from: number) => {
-      disk.fill();
-      const { answered, refusal } = await fillUp(store, from);
-      expect(refusal).toMatchObject({ code: 'unavailable' });
-      all.push(...answered);
-      disk.free();
-      return answered.length;
-    };
-    // The write-ahead log cannot grow.
-    expect(await fillUpAndFree(0)).toBeLessThan(50);
-    // After a checkpoint the write-ahead log restarts and no longer grows, but the database file
-    // must.
-    let number = 100;
-    for (const before = { wal: 0 }; wal() > before.wal; number += 1) {
-      before.wal = wal();
-      await store.accept(large(number));
-      all.push(`ack-${number}`);
-    }
-    const walBytes = wal();
-    // The checkpoint does not fit into the file: the pages stay in the log until space is freed.
-    expect(await fillUpAndFree(10_000)).toBeGreaterThan(50);
-    expect(wal() - walBytes).toBeLessThan(4_096);
-    await store.accept(large(20_000));
-    all.push('ack-20000');
-    const again = await reopen();
-    expect(await ackIds(again)).toEqual(all);
-    const database = new Sqlite(join(dataDir, databaseFileName));
-    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
-    database.close();
   });
 });

@@ -1,18 +1,9 @@
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
 import { openFile, openSqliteStore } from './sqlite-store.ts';
@@ -163,22 +154,4 @@ describe('files next to the database that are removed while open', () => {
       expect((await ackIds()).toSorted()).toEqual(kept.toSorted());
     },
   );
-});
-
-describe('an error not caused by the disk', () => {
-  it('lets a thread that failed to start be started again', async () => {
-    const dataDir = temporaryDirectory();
-    const reader = openStoreReader(dataDir);
-    onTestFinished(() => reader.close());
-    await expect(reader.counts()).rejects.toMatchObject({ code: 'configuration' });
-    await openSqliteStore({ dataDir });
-    const counts = await vi.waitFor(() => reader.counts(), { timeout: 10_000, interval: 50 });
-    expect(counts).toMatchObject({ notifications: 0 });
-  });
-
-  it('restricts the data directory to its owner', async () => {
-    const dataDir = join(temporaryDirectory(), 'made');
-    await openSqliteStore({ dataDir });
-    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-  });
 });

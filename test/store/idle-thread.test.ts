@@ -94,15 +94,3 @@ it('a read is repeated only after a commit of any program', async () => {
   openFile(dataDir).exec("INSERT INTO reader_cursor VALUES ('two', 7, 0)");
   expect(await readTwice()).toEqual([1, 1, null, 7]);
 });
-
-it('a read is repeated soon after a write, whose sync may not have ended', async () => {
-  const { store, dataDir } = await openSqliteStore();
-  const { log, counts } = openRemembering(dataDir);
-  await store.accept(delivery(notification(1)));
-  const written = performance.now();
-  while (performance.now() - written < 500) {
-    const before = counts.calls;
-    expect(await log.lastPosition()).toBe(1);
-    expect(counts.calls).toBe(before + 1);
-  }
-});

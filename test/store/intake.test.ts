@@ -185,22 +185,6 @@ describe('intake into the log', () => {
 });
 
 describe('the quarantine', () => {
-  it('keeps the bytes, the headers without credentials, and the reason', async () => {
-    const { store } = await openLocalStore();
-    const bytes = Buffer.from([0x7b, 0xff, 0x00, 0x22]);
-    const receipt = await store.accept(delivery(bytes, { subscription: 'odd' }));
-    expect(receipt).toMatchObject({ outcome: 'rejected', stored: 0, quarantineId: 1 });
-    const entry = await store.quarantineEntry(1);
-    expect(Buffer.from(entry.body).equals(bytes)).toBe(true);
-    expect(entry).toMatchObject({
-      reason: 'not-json',
-      subscription: 'odd',
-      bodyBytes: 4,
-      releasedAtUs: null,
-      headers: ['Content-Type', 'application/json'],
-    });
-  });
-
   it('stores the valid notifications of an array and quarantines the whole body', async () => {
     const { store } = await openLocalStore();
     const body = [notification(1), { nothing: true }, notification(2)];
@@ -234,14 +218,6 @@ describe('the quarantine', () => {
     const next = store.quarantined({ released: false, beforeId: 1_198, limit: 1_100 });
     const nextIds = (await collect(next)).map(({ id }) => id);
     expect(nextIds).toEqual(Array.from({ length: 1_100 }, (_, i) => 1_197 - i));
-  });
-
-  it('leaves an entry unchanged that still cannot be read', async () => {
-    const { store } = await openLocalStore();
-    await store.accept(delivery([notification(1), 'nothing']));
-    const receipt = await store.retry(1, 9);
-    expect(receipt).toMatchObject({ outcome: 'rejected', quarantineId: 1, stored: 0 });
-    expect(await store.counts()).toEqual({ notifications: 1, duplicates: 0, quarantined: 1 });
   });
 });
 

@@ -8,8 +8,8 @@ import {
   openForWriting,
   schemaVersion,
 } from '../../src/store/engine/database.ts';
-import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { openStore, openStoreReader } from '../helpers/store.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openFile, openReader, openSqliteStore } from './sqlite-store.ts';
 
@@ -80,13 +80,6 @@ describe('opening the store', () => {
     expect(setting('page_size')).toBe(16_384);
     database.close();
   });
-
-  it('for reading reports a missing store', async () => {
-    const reader = openStoreReader(temporaryDirectory());
-    await expect(reader.counts()).rejects.toMatchObject({ code: 'configuration' });
-    await expect(reader.counts()).rejects.toThrow('EARSHOT_DATA_DIR');
-    await reader.close();
-  });
 });
 
 describe('closing the store', () => {
@@ -101,25 +94,5 @@ describe('closing the store', () => {
     await again.close();
     const refused = again.accept(delivery(notification(1)));
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
-  });
-});
-
-describe('retrying a quarantined body', () => {
-  it('releases it to the log with its original time of receipt, keeping one copy of the body', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.accept(delivery('once unreadable', { receivedAtUs: 5, subscription: 'odd' }));
-    // Exchanges the bytes to simulate what a later version could read.
-    const database = new Sqlite(join(dataDir, databaseFileName));
-    const bytes = Buffer.from(JSON.stringify(notification(1)));
-    database.prepare('UPDATE body SET packed = ?').run(bytes);
-    expect(await store.retry(1, 9)).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
-    expect(await collect(store.find({}))).toMatchObject([{ receivedAtUs: 5, subscription: 'odd' }]);
-    expect(database.prepare('SELECT count(*) FROM body').pluck().get()).toBe(1);
-    database.close();
-    expect(await collect(store.quarantined({ released: false }))).toEqual([]);
-    expect(await collect(store.quarantined({ released: true }))).toMatchObject([
-      { releasedAtUs: 9 },
-    ]);
-    await expect(store.retry(1, 10)).rejects.toMatchObject({ code: 'not_found' });
   });
 });

@@ -89,16 +89,6 @@ describe('recovering events', () => {
     await expectHour({ expected: 11, recovered: 3, missing: 0 });
   });
 
-  it('accepts at most 100 events of one subscription', async () => {
-    const { store } = await openLocalStore();
-    const many = Array.from({ length: 101 }, (_, i) => missing(i));
-    const two = [missing(1), missing(2, { subscription: 'andes' })];
-    for (const events of [many, two]) {
-      await expect(recover(store, events)).rejects.toMatchObject({ code: 'invalid' });
-    }
-    expect(await recover(store, many.slice(1))).toHaveLength(100);
-  });
-
   it('stores nothing of a call with an invalid body', async () => {
     const { store } = await openLocalStore();
     const bodies = ['{', '[]', JSON.stringify(pushed(2)), JSON.stringify([pushed(1), pushed(1)])];
@@ -131,15 +121,6 @@ describe('recovering events that were pushed since the catalogue query', () => {
     expect(await store.lastPosition()).toBe(2);
   });
 
-  it('distinguishes other events and other subscriptions', async () => {
-    const { store } = await openLocalStore();
-    await store.accept(push(pushed(1), { subscription: 'andes' }));
-    await store.accept(push(pushed(2, { event: 'modified' }), { subscription: null }));
-    await store.accept(push(pushed(3, { event: 'deleted' })));
-    const events = [missing(1), missing(2, { event: 'modified' }), missing(3)];
-    expect(await recover(store, events)).toEqual([4, 5, 6]);
-  });
-
   it('treats a push with the state of a modification, or a later state, as its notification', async () => {
     const { store } = await openLocalStore();
     const created = (stateUs: number) => ({ ...pushed(1, modified(stateUs)), ...asCreated });
@@ -153,18 +134,6 @@ describe('recovering events that were pushed since the catalogue query', () => {
     const known = [...at(5_999, [1, 2, 3]), ...at(4_000, [1, 2, 3])];
     expect(await recover(store, known)).toEqual(known.map(() => null));
     expect(await recover(store, [...at(6_000, [1, 2, 3]), ...at(0, [4])])).toEqual([6, 7, 8, 9]);
-  });
-
-  it('is refused when more than 5,000 rows would have to be checked', async () => {
-    const { store } = await openLocalStore();
-    const body = Array.from({ length: 5_001 }, (_, i) => ({
-      SubscriptionEvent: 'created',
-      ProductId: `p${i}`,
-      AckId: `a${i}`,
-    }));
-    await store.accept(push(body));
-    await expect(recover(store, [missing(1)])).rejects.toMatchObject({ code: 'conflict' });
-    expect(await recover(store, [missing(1)], 1)).toEqual([5_002]);
   });
 });
 

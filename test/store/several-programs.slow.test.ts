@@ -1,64 +1,16 @@
-/** Several programs on one data directory, and changes that arrive together with notifications. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { databaseFileName } from '../../src/store/engine/database.ts';
 import { finding, settle } from '../features/alerts/alert-findings.ts';
 import { atUs, dueProducts, replayOf } from '../features/sinks/sink-items.ts';
-import { doneWith, productJob } from '../features/summary/summary-jobs.ts';
+import { productJob } from '../features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { missing, subscription } from './catalogue-events.ts';
-import { openFile, openReader, openSqliteStore, openTwo } from './sqlite-store.ts';
+import { missing } from './catalogue-events.ts';
+import { openSqliteStore, openTwo } from './sqlite-store.ts';
 
-const gap = {
-  ...{ subscription, events: ['created'], filter: '', fromUs: 5, reason: 'It was paused.' },
-} as const;
 const read = { sink: 'act', replayId: null, after: 0, upTo: 9, items: [], atUs };
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
 
-/**
- * Commits in the write-ahead log: frames with a size of the file (SQLite, "WAL-mode file format").
- */
-function commitsIn(dataDir: string): number {
-  const bytes = readFileSync(`${join(dataDir, databaseFileName)}-wal`);
-  const pageBytes = bytes.readUInt32BE(8);
-  let commits = 0;
-  for (let at = 32; at < bytes.length; at += 24 + pageBytes) {
-    if (bytes.readUInt32BE(at + 4) > 0) commits += 1;
-  }
-  return commits;
-}
-
 describe('changes that arrive with notifications', () => {
-  it('share their commit', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const before = commitsIn(dataDir);
-    const lock = openFile(dataDir);
-    lock.exec('BEGIN IMMEDIATE');
-    // The writer waits for the lock with its first operations; later ones queue up.
-    const answers: Promise<unknown>[] = [store.accept(delivery(notification(1)))];
-    await setImmediate();
-    const steps = [0, 1, 2, 3].map((n) => ({ ...read, after: n, upTo: n + 1 }));
-    answers.push(
-      ...steps.map((one) => store.sinks.enqueue(one)),
-      store.sinks.settle([]),
-      settle(store.alerts, [finding()]),
-      store.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs }),
-      store.accept(delivery(notification(2))),
-    );
-    await setImmediate();
-    await setImmediate();
-    lock.exec('COMMIT');
-    const settled = await Promise.all(answers);
-    expect(settled.slice(1, 5)).toEqual([true, true, true, true]);
-    // Deliveries may be split over two commits; changes have no commit of their own.
-    expect(commitsIn(dataDir) - before).toBeLessThanOrEqual(2);
-    expect(await store.cursor('sink:act')).toBe(4);
-    expect(await store.alerts.unsentDeliveries(atUs)).toHaveLength(2);
-    expect(await store.counts()).toMatchObject({ notifications: 2 });
-  });
-
   it('fail without affecting them', async () => {
     const { store } = await openSqliteStore();
     const { sinks, summaries, alerts } = store;
@@ -115,25 +67,5 @@ describe('two programs that do the same at once', () => {
     const refused = asked.filter((one) => one.status === 'rejected').map(({ reason }) => reason);
     expect(refused).toMatchObject(refused.map(() => ({ code: 'conflict' })));
     expect(await store.sinks.replays({ all: true })).toHaveLength(1);
-  });
-});
-
-describe('a reader', () => {
-  it('sees what another program has just committed', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const reader = openReader(dataDir);
-    expect(await reader.administration.gaps()).toEqual([]);
-    await store.administration.commit({ openGap: gap });
-    expect(await reader.administration.gaps()).toMatchObject([gap]);
-    const cursor = { reader: 'summaries', position: 5 };
-    const due = { nowUs: atUs, digestsUntilUs: atUs, limit: 1 };
-    await store.summaries.enqueue({ jobs: [productJob(1)], cursor, waitingMax: 9, atUs });
-    const [job] = await reader.summaries.due(due);
-    if (job === undefined) throw new Error('no job');
-    const result = doneWith('A text.');
-    await store.summaries.settle({ job, result });
-    expect(await reader.cursor('summaries')).toBe(5);
-    const texts = new Map([['product-1', result.text]]);
-    expect(await reader.summaries.textsOf(['product-1'])).toEqual(texts);
   });
 });

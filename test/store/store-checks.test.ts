@@ -1,12 +1,5 @@
 /** Findings of the doctor about a data directory. */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
@@ -55,12 +48,6 @@ describe('the data directory', () => {
 });
 
 describe('the database', () => {
-  it('is skipped when it does not exist, and is not created by the check', async () => {
-    const dataDir = temporaryDirectory();
-    expect(await checksOf(dataDir).database()).toMatchObject([{ level: 'unknown' }]);
-    expect(readdirSync(dataDir)).toEqual([]);
-  });
-
   it('fails with reason and nextStep when it is not a database', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, databaseFileName), 'this is no database at all'.repeat(100));
@@ -68,17 +55,5 @@ describe('the database', () => {
     expect(finding).toMatchObject({ check: 'database', level: 'critical' });
     expect(finding?.text).toMatch(/not a database/);
     expect(finding?.nextStep).toMatch(/backup/);
-  });
-
-  it('that is empty stays empty', async () => {
-    const dataDir = temporaryDirectory();
-    const file = join(dataDir, databaseFileName);
-    writeFileSync(file, '', { mode: 0o600 });
-    const [finding] = await checksOf(dataDir).database();
-    expect(finding).toMatchObject({
-      level: 'critical',
-      nextStep: expect.stringContaining('earshot start'),
-    });
-    expect(readFileSync(file)).toHaveLength(0);
   });
 });

@@ -23,7 +23,6 @@ import { databaseFileName, schemaVersion } from '../../../src/store/engine/datab
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { openStore, tables } from '../../helpers/store.ts';
-import { openLocalStore } from '../../store/local-store.ts';
 import { contentsIn, filesIn, fill, openFilled, restore, secrets } from './backup-context.ts';
 
 const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
@@ -254,17 +253,4 @@ describe('restoring', () => {
     expect((await again.counts()).notifications).toBe(8);
     await again.close();
   });
-});
-
-it('the last successful and the last failed backup are remembered over a restart', async () => {
-  const { store, reopen } = await openLocalStore();
-  expect(await store.backups.lastBackups()).toEqual({ made: null, failed: null });
-  const run = (at: number) => ({ file: '/backups/a', startedAtUs: at, endedAtUs: at + 5 });
-  const made = (at: number) => ({ ...run(at), bytes: 4_096, lastPosition: 7, error: null });
-  const failed = (at: number) => ({ ...run(at), bytes: null, lastPosition: null, error: 'Full.' });
-  for (const one of [made(1), failed(10), made(20), failed(30), failed(40)]) {
-    await store.backups.recordBackup(one);
-  }
-  const { backups } = await reopen();
-  expect(await backups.lastBackups()).toEqual({ made: made(20), failed: failed(40) });
 });

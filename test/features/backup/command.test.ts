@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { expectEnd, nowUs, runCommand, version, type Words } from '../../helpers/fake-io.ts';
@@ -56,15 +56,6 @@ describe('earshot backup', () => {
     expect(made).toMatchObject({ path, madeAt, version, notifications: 5, lastPosition: 5 });
     await expectEnd(run(['backup', out]), 1, 'already exists');
     await expectEnd(run(['backup', join(path, 'manifest.json')]), 1, 'cannot be read or written');
-  });
-
-  it('refuses secrets that other users can read, and records the reason', async () => {
-    const { out, dataDir, path, run } = await openContext();
-    chmodSync(join(dataDir, 'endpoint-credentials.json'), 0o644);
-    await expectEnd(run(['backup', out]), 2, 'chmod 600');
-    expect(readdirSync(out)).toEqual([]);
-    const { failed } = await lastBackups(dataDir);
-    expect(failed).toMatchObject({ file: path, error: expect.stringContaining('chmod 600') });
   });
 });
 

@@ -1,6 +1,5 @@
 /** `earshot prune`: preview, confirmation, result and refusals. */
 import { describe, expect, it } from 'vitest';
-import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import {
@@ -122,18 +121,5 @@ describe('earshot prune', () => {
     const { err } = await expectEnd(run('prune --remove-reader sink:orders --yes'), 1);
     expect(err).toContain('has unfinished work: queue of sink orders, at position 1');
     expect(err).toContain('To drop the queue: `earshot sinks drop orders --waiting`.');
-  });
-
-  it('fails while another program prunes the log', async () => {
-    const { dataDir, run, left } = await openContext();
-    const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
-    expect(await run('prune --older-than 3d --yes')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining(
-        'Another earshot program is doing the same work (lock "prune").',
-      ),
-    });
-    release();
-    expect(await left()).toHaveLength(11);
   });
 });

@@ -108,13 +108,3 @@ it('pruning stops before what the product index has not read, and keeps the posi
   expect(await prune(store, everything)).toMatchObject({ notifications: count - 1 - 7 });
   expect(await store.pruning.pruneBlockers()).toMatchObject([{ kind: 'index', position: count }]);
 });
-
-it('pruning stops before a replay that is requested while it runs', async () => {
-  const { store } = await openFilled();
-  const { pruneStep } = store.pruning;
-  const phase = 'notifications';
-  const first = { ...everything, nowUs: at(5) };
-  expect(await pruneStep({ phase, request: first, after: 0 })).toMatchObject({ removed: 4 });
-  await replayAll(store, 8);
-  expect(await pruneStep({ phase, request: everything, after: 0 })).toMatchObject({ removed: 3 });
-});

@@ -197,18 +197,3 @@ it('keeps quarantined bodies by default', async () => {
   expect(await prune(store, request)).toMatchObject({ notifications: 0, quarantine: 1 });
   expect(await entries()).toEqual([at(4)]);
 });
-
-it('keeps a released entry as long as the log has a notification from it', async () => {
-  const { store, dataDir, entries } = await openQuarantined();
-  expect(await pruneBefore(store, at(7))).toMatchObject({ notifications: 5, quarantine: 0 });
-  const left = await collect(store.find({ order: 'oldest' }));
-  expect(left.map(({ ackId }) => ackId)).toEqual(['ack-7', 'ack-4', 'ack-9']);
-  for (const { position, ackId } of left) {
-    expect(Buffer.from(await store.body(position)).toString()).toContain(`"${ackId}"`);
-  }
-  expect(await pruneBefore(store, at(9))).toMatchObject({ notifications: 2, quarantine: 1 });
-  expect(await entries()).toEqual([at(2)]);
-  const database = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });
-  expect(database.prepare('SELECT id FROM body ORDER BY id').pluck().all()).toEqual([3, 9]);
-  database.close();
-});

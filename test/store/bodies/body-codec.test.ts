@@ -128,12 +128,6 @@ describe('an unreadable row', () => {
     expect(reading({ bytes: Buffer.alloc(0) })).toThrow(damaged);
   });
 
-  it('is reported as damaged when it has too few or too many bodies', () => {
-    expect(reading({ bodies: 2 })).toThrow(damaged);
-    expect(reading({ bodies: 4 })).toThrow(damaged);
-    expect(reading({ bodies: 1_000_000 })).toThrow(damaged);
-  });
-
   it('is not unpacked beyond the maximum size of a pack', () => {
     const bytes = zstdCompressSync(Buffer.alloc(512 * 2 ** 20));
     expect(bytes.length).toBeLessThan(100_000);
@@ -153,21 +147,6 @@ it('an entry of the shared log in a newer format is refused, because it could me
 });
 
 describe('stored bodies', () => {
-  it('are packed with those that arrived at the same time, and are read unchanged', async () => {
-    const { store, dataDir, reopen } = await openSqliteStore();
-    const bodies = generatedBodies(100);
-    const receipts = await Promise.all(bodies.map((body) => store.accept(delivery(body))));
-    expect(receipts.every(({ outcome }) => outcome === 'stored')).toBe(true);
-    const rows = keptRows(dataDir);
-    expect(rows.length).toBeLessThan(25);
-    expect(rows.every(({ encoding }) => encoding === 'zstd-1')).toBe(true);
-    expect(rows.reduce((sum, row) => sum + row.bodies, 0)).toBe(100);
-    const again = await reopen();
-    for (const [i, body] of bodies.entries()) {
-      expect(Buffer.from(await again.body(i + 1)).equals(body), `position ${i + 1}`).toBe(true);
-    }
-  });
-
   it('are not written when their commit fails, and their ids are not reused', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { asCalled } from '../../src/core/cli/output.ts';
 import { createRunProgram } from '../../src/core/host/run-program.ts';
 import { parseDate } from '../../src/core/terms/dates.ts';
-import { type AlertMessage, alertMessage } from '../../src/features/alerts/message.ts';
+import { type AlertMessage, alertMessage } from '../../src/features/alerts/notify.ts';
 import { beginUs, hourUs, moments, openContext } from '../features/alerts/watch-context.ts';
 import { alertKinds } from '../helpers/status.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -7,7 +7,7 @@ import { loadEachSink } from '../../src/features/sinks/definitions.ts';
 import type { SinkDocument } from '../../src/features/sinks/document.ts';
 import type { FormatName } from '../../src/features/sinks/formats.ts';
 import { openTarget } from '../../src/features/sinks/registry.ts';
-import { sinkSchema } from '../../src/features/sinks/sink-settings.ts';
+import { sinkSchema } from '../../src/features/sinks/settings.ts';
 import type { OpenContext } from '../../src/features/sinks/target.ts';
 import { mqtt } from '../../src/features/sinks/targets/mqtt.ts';
 import { startHook } from '../features/sinks/hook-server.ts';

@@ -1,15 +1,85 @@
-/** Sends alerts through a channel: at least once, and each as raised before as resolved. */
+/** Alerts as messages, sent through channels: at least once, and each as raised before as resolved. */
 
+import type { Io } from '../../core/cli/io.ts';
+import { asCalled } from '../../core/cli/output.ts';
 import { type JobDeps, jittered } from '../../core/host/job.ts';
-import type { RunProgram } from '../../core/host/run-program.ts';
+import { createRunProgram, type RunProgram } from '../../core/host/run-program.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../core/http/foreign-text.ts';
 import { createOutboundClient } from '../../core/http/outbound-client.ts';
 import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
-import { minuteUs } from '../../core/terms/dates.ts';
+import { formatDateUs, minuteUs } from '../../core/terms/dates.ts';
 import type { AlertFinding } from '../../core/terms/evaluation.ts';
 import { type AlertChannel, alertChannels } from '../../core/terms/ports.ts';
-import { type AlertMessage, alertMessage } from './message.ts';
-import { type Alerts, alertRetryDelayMaxUs, channelVariables } from './terms.ts';
+import type { ChannelConfig } from './settings.ts';
+import {
+  type AlertDelivery,
+  type Alerts,
+  alertRetryDelayMaxUs,
+  channelVariables,
+} from './terms.ts';
+
+/** Version of the document; incremented when a field changes its meaning or is removed. */
+export const alertMessageVersion = 1;
+
+/** The document. Times are ISO 8601, UTC. The fields are described in docs/monitoring.md. */
+export type AlertMessage = ReturnType<typeof alertMessage>;
+
+/** Maximum lines of evidence in the text; `evidence` has all of them. */
+const shownEvidenceMax = 3;
+
+/** Chat systems truncate or refuse much longer lines. */
+const lineCharactersMax = 500;
+
+type Change = Pick<AlertDelivery, 'id' | 'alert' | 'change'>;
+
+/** Returns the message of a delivery. */
+export function alertMessage({ id, alert, change }: Change) {
+  const { kind, subject, level, text, evidence, nextStep } = alert;
+  return {
+    version: alertMessageVersion,
+    text: textOf({ alert, change }),
+    // Unique: the same message may arrive twice.
+    id: `alert_${alert.id}_${id}`,
+    alert: alert.id,
+    change,
+    ...{ kind: kind as string, subject, level, problem: text, evidence, nextStep },
+    raisedAt: formatDateUs(alert.raisedAtUs),
+    resolvedAt: alert.resolvedAtUs === null ? null : formatDateUs(alert.resolvedAtUs),
+  };
+}
+
+/** Returns the message that tests a channel. */
+export function testMessage(nowUs: number): AlertMessage {
+  const alert = {
+    ...({ id: 0, kind: 'disk', subject: '', level: 'warning', raisedAtUs: nowUs } as const),
+    ...{ text: 'This is a test message.', evidence: ['Sent by `earshot alerts --test`.'] },
+    ...{ nextStep: 'No action needed.', resolvedAtUs: null },
+  };
+  // The id is unique: a receiver that drops repeated messages shows each test.
+  const message = alertMessage({ id: nowUs, alert, change: 'raised' });
+  return { ...message, kind: 'test', text: `earshot: test message\n${alert.evidence[0]}` };
+}
+
+function textOf({ alert, change }: Omit<Change, 'id'>): string {
+  const { kind, subject, level, text, evidence, nextStep } = alert;
+  const about = subject === '' ? kind : `${kind} (${subject})`;
+  const lines =
+    change === 'resolved'
+      ? [`earshot: resolved: ${about}`, `Problem: ${text}`]
+      : [
+          `earshot: ${level}: ${about}`,
+          text,
+          ...evidence.slice(0, shownEvidenceMax),
+          `Next: ${nextStep}`,
+        ];
+  return lines.map(plainLine).join('\n');
+}
+
+/** Neutralizes text of other services: mentions, links and markup must not take effect. */
+function plainLine(line: string): string {
+  const shown = foreignText(line, { secrets: [], charactersMax: lineCharactersMax });
+  return shown.replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
+}
 
 /**
  * Sends a message through a channel. Rejects with a message without secrets when it was not accepted; ends early when
@@ -174,4 +244,27 @@ export function createCommandSender(command: readonly string[], run: RunProgram)
     const end = exitCode === null ? 'timed out' : `exited with ${exitCode}`;
     throw refusal(`The alert command ${end}`, variable, stderr);
   };
+}
+
+/** Returns the senders of the configured notification channels. */
+export function alertSenders(
+  { alertUrl, alertCommand }: Pick<ChannelConfig, 'alertUrl' | 'alertCommand'>,
+  { fetch, random, ...host }: Pick<Io, 'fetch' | 'random' | 'env' | 'onExit'>,
+): DeliveryDeps['senders'] {
+  const named = (send: AlertSender): AlertSender => {
+    return (message, signal) => send(withCommands(message, host), signal);
+  };
+  return {
+    ...(alertUrl !== null && { url: named(createUrlSender(alertUrl, { fetch, random })) }),
+    ...(alertCommand !== null && {
+      command: named(createCommandSender(alertCommand, createRunProgram(host))),
+    }),
+  };
+}
+
+/** Names commands as the receiver was called: its machine runs them. */
+function withCommands(message: AlertMessage, io: Pick<Io, 'env'>): AlertMessage {
+  const { text, problem, nextStep } = message;
+  const named = (one: string) => asCalled(one, io);
+  return { ...message, text: named(text), problem: named(problem), nextStep: named(nextStep) };
 }

@@ -52,7 +52,7 @@ type StoredAlert = Omit<Alert, 'evidence'> & { evidence: string };
 
 type StoredDelivery = Omit<AlertDelivery, 'id' | 'alert'> & {
   deliveryId: number;
-  endedAtUs: number | null;
+  isGivenUp: 0 | 1;
 };
 
 const alertColumns = `alert.id, alert.kind, alert.subject, alert.level, alert.text,
@@ -104,13 +104,12 @@ export const reads = {
       SELECT 1 FROM alert_delivery AS earlier JOIN alert AS other ON other.id = earlier.alert_id
       WHERE earlier.ended_at_us IS NULL AND earlier.channel = delivery.channel
         AND earlier.id < delivery.id AND other.kind = alert.kind AND other.subject = alert.subject)`;
-    const byChannel = options.channel === undefined ? '' : 'AND delivery.channel = @channel';
     return deliveries(
       database,
-      `WHERE delivery.ended_at_us IS NULL ${byChannel} AND ${isDue} AND ${isNext}
+      `WHERE delivery.ended_at_us IS NULL AND delivery.channel = @channel AND ${isDue} AND ${isNext}
        ORDER BY delivery.id LIMIT @limit`,
       options,
-    ).map(({ delivery }) => delivery);
+    );
   },
 
   unsentDeliveries(database: Database, nowUs: number): (AlertDelivery & { isGivenUp: boolean })[] {
@@ -118,7 +117,7 @@ export const reads = {
       database,
       `WHERE delivery.ended_at_us IS NULL OR delivery.ended_at_us >= @sinceUs ORDER BY delivery.id`,
       { sinceUs: nowUs - abandonedShownUs },
-    ).map(({ delivery, endedAtUs }) => ({ ...delivery, isGivenUp: endedAtUs !== null }));
+    );
   },
 };
 
@@ -133,8 +132,7 @@ export const writes = {
     const resolved: Alert[] = [];
     for (const finding of found.values()) {
       const before = activeAlert(database, finding);
-      const alert =
-        before === null ? raise(database, finding, atUs) : update(database, before.id, finding);
+      const alert = raise(database, finding, { channels, atUs });
       const isWorse = alert.level === 'critical' && before?.level !== 'critical';
       if (before !== null && !isWorse) continue;
       raised.push(alert);
@@ -143,7 +141,7 @@ export const writes = {
     for (const one of checked) {
       const before = found.has(keyOf(one)) ? null : activeAlert(database, one);
       if (before === null) continue;
-      resolved.push(resolve(database, before.id, atUs));
+      resolved.push(resolve(database, before, atUs));
       queueDeliveries(database, before, 'resolved', { channels, atUs });
     }
     return { raised, resolved };
@@ -188,57 +186,41 @@ function activeAlert(database: Database, { kind, subject }: Subject): Alert | nu
   return row === undefined ? null : alertIn(row);
 }
 
-function raise(database: Database, finding: AlertFinding, atUs: number): Alert {
-  return written(
+/** Adds an alert, or updates the active one. */
+function raise(
+  database: Database,
+  finding: AlertFinding,
+  { channels, atUs }: { channels: readonly AlertChannel[]; atUs: number },
+): Alert {
+  const evidence = JSON.stringify(finding.evidence);
+  const row = prepared<[object], StoredAlert>(
     database,
     `INSERT INTO alert (kind, subject, level, text, evidence, next_step, raised_at_us, channels)
-     VALUES (@kind, @subject, @level, @text, @evidence, @nextStep, @atUs, '[]')`,
-    { ...finding, evidence: JSON.stringify(finding.evidence), atUs },
-  );
-}
-
-function update(database: Database, id: number, finding: AlertFinding): Alert {
-  return written(
-    database,
-    `UPDATE alert SET level = @level, text = @text, evidence = @evidence,
-       next_step = @nextStep WHERE id = @id`,
-    { ...finding, evidence: JSON.stringify(finding.evidence), id },
-  );
-}
-
-/** Never sets a time before the alert was raised, even when the clock was set back. */
-function resolve(database: Database, id: number, atUs: number): Alert {
-  const sql = 'UPDATE alert SET resolved_at_us = max(raised_at_us, @atUs) WHERE id = @id';
-  return written(database, sql, { id, atUs });
-}
-
-function written(database: Database, sql: string, values: object): Alert {
-  const statement = prepared<[object], StoredAlert>(database, `${sql} RETURNING ${alertColumns}`);
-  const row = statement.get(values);
+     VALUES (@kind, @subject, @level, @text, @evidence, @nextStep, @atUs, @channels)
+     ON CONFLICT (kind, subject) WHERE resolved_at_us IS NULL DO UPDATE SET
+       level = excluded.level, text = excluded.text, evidence = excluded.evidence,
+       next_step = excluded.next_step
+     RETURNING ${alertColumns}`,
+  ).get({ ...finding, evidence, atUs, channels: JSON.stringify(channels) });
   if (row === undefined) throw new Error('The alert is missing in its own transaction.');
   return alertIn(row);
 }
 
-/**
- * Queues a change for each given channel and for those of earlier changes of the alert: a command that resolves an
- * alert may run without the receiver's settings.
- */
+/** Never sets a time before the alert was raised, even when the clock was set back. */
+function resolve(database: Database, alert: Alert, atUs: number): Alert {
+  const resolvedAtUs = Math.max(alert.raisedAtUs, atUs);
+  const sql = 'UPDATE alert SET resolved_at_us = @resolvedAtUs WHERE id = @id';
+  prepared(database, sql).run({ id: alert.id, resolvedAtUs });
+  return { ...alert, resolvedAtUs };
+}
+
 function queueDeliveries(
   database: Database,
   { id }: Pick<Alert, 'id'>,
   change: AlertDelivery['change'],
   { channels, atUs }: { channels: readonly AlertChannel[]; atUs: number },
 ): void {
-  const kept =
-    prepared<[object], string>(
-      database,
-      `UPDATE alert SET channels = (SELECT json_group_array(value) FROM
-         (SELECT value FROM json_each(channels) UNION SELECT value FROM json_each(@channels)))
-       WHERE id = @id RETURNING channels`,
-    )
-      .pluck()
-      .get({ id, channels: JSON.stringify(channels) }) ?? '[]';
-  for (const channel of new Set<AlertChannel>([...channels, ...JSON.parse(kept)])) {
+  for (const channel of new Set(channels)) {
     prepared(
       database,
       `INSERT INTO alert_delivery (alert_id, change, channel, attempts, due_at_us)
@@ -248,19 +230,23 @@ function queueDeliveries(
 }
 
 /** Returns deliveries with the current state of their alerts. */
-function deliveries(database: Database, which: string, values: object) {
+function deliveries(
+  database: Database,
+  which: string,
+  values: object,
+): (AlertDelivery & { isGivenUp: boolean })[] {
   return prepared<[object], StoredAlert & StoredDelivery>(
     database,
     `SELECT ${alertColumns}, delivery.id AS deliveryId, delivery.change, delivery.channel,
        delivery.attempts, delivery.due_at_us AS dueAtUs, delivery.error,
-       delivery.ended_at_us AS endedAtUs
+       delivery.ended_at_us IS NOT NULL AS isGivenUp
      FROM alert_delivery AS delivery JOIN alert ON alert.id = delivery.alert_id ${which}`,
   )
     .all(values)
-    .map(({ deliveryId: id, change, channel, attempts, dueAtUs, error, endedAtUs, ...alert }) => {
-      const rest = { change, channel, attempts, dueAtUs, error };
-      return { delivery: { id, alert: alertIn(alert), ...rest }, endedAtUs };
-    });
+    .map(({ deliveryId: id, change, channel, attempts, dueAtUs, error, isGivenUp, ...alert }) => ({
+      ...{ id, alert: alertIn(alert), change, channel, attempts, dueAtUs, error },
+      isGivenUp: isGivenUp === 1,
+    }));
 }
 
 function alertIn({ evidence, ...row }: StoredAlert): Alert {

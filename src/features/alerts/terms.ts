@@ -57,14 +57,13 @@ export interface AlertReader {
   /** Returns alerts, newest first; active ones only unless `all`. */
   alerts(query: AlertQuery): Promise<ListedAlert[]>;
   /**
-   * Returns due deliveries, oldest first, of one channel if given (otherwise the backlog of one channel could fill
-   * the limit for another). Skips a delivery while an earlier one of the same kind, subject and channel is pending,
+   * Returns due deliveries of a channel, oldest first. Skips a delivery while an earlier one of the same kind, subject and channel is pending,
    * due or not: an alert is never sent as resolved before it is sent as raised, nor after it is raised again.
    */
   dueDeliveries(options: {
     nowUs: number;
     limit: number;
-    channel?: AlertChannel | undefined;
+    channel: AlertChannel;
   }): Promise<AlertDelivery[]>;
   /** Returns pending deliveries, and those given up within the week before `nowUs`. */
   unsentDeliveries(nowUs: number): Promise<(AlertDelivery & { isGivenUp: boolean })[]>;

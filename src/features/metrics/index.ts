@@ -15,5 +15,5 @@ export const metrics = defineFeature({
     const metrics = createMetrics(statusParts, log);
     return { ...metrics, parts: { metrics } };
   },
-  listener: () => import('./listener.ts'),
+  listener: () => import('./metrics.ts'),
 });

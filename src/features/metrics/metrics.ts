@@ -1,5 +1,6 @@
 /** Metrics of a receiver: what it observes, and its status, in the Prometheus format. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Protocol } from '../../core/api/listener-slot.ts';
 import type { MetricRow, Sample, Value } from '../../core/status/gauge.ts';
 import type { Status, StatusPart } from '../../core/status/status.ts';
 import { errorText } from '../../core/terms/app-error.ts';
@@ -15,9 +16,6 @@ import {
 
 /** Below the default timeout of Prometheus, 10 s. */
 const statusTimeoutMs = 8_000;
-
-/** Content-Type of the result of `scrape`. */
-export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit' | 'noteReceipt'> {
   /**
@@ -200,3 +198,17 @@ function createSubscriptionLabels(): SubscriptionLabels {
     },
   };
 }
+
+const protocol: Protocol = {
+  root: '/metrics',
+  paths: [{ method: 'GET', path: '/metrics', summary: 'Metrics for Prometheus' }],
+  add: (app, { metrics, status }) => {
+    app.get('/metrics', async (c) =>
+      c.body(await metrics.scrape(status), 200, {
+        'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE,
+      }),
+    );
+  },
+};
+
+export const protocols = [protocol];

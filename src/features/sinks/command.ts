@@ -1,19 +1,42 @@
-/** `earshot sinks`: lists the sinks with their evaluation. */
-
+/** `earshot sinks`: lists and tests sinks, and delivers a part of the log again. */
 import { defineCommand, defineGroup, withParts } from '../../core/cli/command.ts';
-import { jsonOption } from '../../core/cli/flags.ts';
-import type { Io } from '../../core/cli/io.ts';
-import { writeJson } from '../../core/cli/output.ts';
+import {
+  addSpan,
+  confirm,
+  dryRunOption,
+  jsonOption,
+  readTimeArgument,
+  readWindow,
+  type TimeArgument,
+  yesOption,
+} from '../../core/cli/flags.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
+import { captureConsole } from '../../core/cli/logger.ts';
+import { createProgressLine, printJson, writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
+import { createRunProgram } from '../../core/host/run-program.ts';
 import { activeAlertsOf } from '../../core/status/status.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { shortDateUs } from '../../core/terms/dates.ts';
 import { situationAt } from '../../core/terms/evaluation.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
+import type { NotificationRow } from '../../core/terms/ports.ts';
+import { counted, countText, printable } from '../../core/terms/text.ts';
+import type { Store } from '../../store/store.ts';
 import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
-import { noFileNote, readDeliveryState, receiverNote, unknownDelivery } from './definitions.ts';
-import { replayCommand } from './replay.ts';
+import {
+  definedSink,
+  noFileNote,
+  readDeliveryState,
+  receiverNote,
+  unknownDelivery,
+} from './definitions.ts';
+import { attemptOnce, testDocument } from './delivery.ts';
+import { compileMatcher, type Matcher } from './document.ts';
+import { openTarget, type SinkDefinition } from './registry.ts';
 import { evaluateConfig, evaluateSink, readSinks, sinkSchema, sinksReport } from './report.ts';
-import { testCommand } from './test-sink.ts';
+import { unfinishedReplay } from './terms.ts';
 
 const listCommand = defineCommand('list', {
   description: 'Show state, queue, dead letters and errors of every sink.',
@@ -35,20 +58,6 @@ Examples:
   $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     list sinks with dead letters
   $ watch -n 10 earshot sinks list                               repeat every 10 seconds`,
   run: listSinks,
-});
-
-export const sinksCommand = defineGroup('sinks', {
-  description: 'List and test sinks; retry or drop dead letters.',
-  help: `The receiver delivers notifications to the sinks of earshot.config.ts. A dead letter is a
-notification that a sink refused permanently. See docs/sinks.md.
-
-Examples:
-  $ earshot sinks                     list sinks
-  $ earshot sinks test hook           deliver a test notification
-  $ earshot sinks dead bus            list dead letters
-  $ earshot sinks retry bus --all     retry all dead letters`,
-  usual: listCommand,
-  commands: [testCommand, deadCommand, retryCommand, dropCommand, replayCommand],
 });
 
 async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
@@ -78,3 +87,245 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
       if (note !== null) io.stderr.write(`\n${note}\n`);
   });
 }
+
+const testCommand = defineCommand('test', {
+  description: 'Deliver a test notification to a sink and print the response.',
+  flags: (command) => command.argument('<sink>', 'name of the sink'),
+  help: `The command sends the newest notification that matches the sink. If no notification matches, then
+the command sends a built-in sample. The delivered document has \`"test": true\` and an id that
+starts with test_. The position of the sink does not change.
+
+Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot sinks test hook                   test one sink
+  $ earshot sinks test hook && echo works     use the exit code
+  $ earshot sinks list                        show the names of the sinks`,
+  run: testSink,
+});
+
+/** Number of newest notifications that are searched for a matching one. */
+const recentMax = 200;
+
+/** Rejects with `unavailable` if the sink does not acknowledge the sample. */
+async function testSink(io: Io, _flags: object, name: string): Promise<void> {
+  const definition = await definedSink(name, io);
+  const sample = (await recentSample(definition, io)) ?? builtInSample(io);
+  const document = testDocument(sample.row, sample.body, name, io.newId());
+  const { catalogueUrl, publicUrl } = loadConfig(io, ['catalogueUrl', 'publicUrl']);
+  const target = openTarget(definition, {
+    urls: { catalogue: catalogueUrl, receiver: publicUrl },
+    run: createRunProgram(io),
+    nowUs: io.nowUs,
+    logger: { ...silent, info: (fields) => printOutput(io, fields) },
+  });
+  io.stderr.write(`Sending ${sample.what} to ${name}: test delivery ${document.id}.\n`);
+  const release = captureConsole((text) => printOutput(io, { stderr: text }));
+  try {
+    const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
+    if (answer.kind !== 'acknowledged') {
+      throw new AppError(
+        'unavailable',
+        `${name} did not acknowledge the test delivery: ${answer.reason}.`,
+        { advice: 'To check the requirements of the sink: `earshot doctor`.' },
+      );
+    }
+    io.stdout.write(`${name} acknowledged the test delivery ${document.id}.\n`);
+  } finally {
+    await target.close();
+    release();
+  }
+}
+
+const nothing = () => undefined;
+
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** Prints the output of a command sink. */
+function printOutput({ stderr }: Pick<Io, 'stderr'>, fields: object): void {
+  for (const [stream, text] of Object.entries(fields)) {
+    if (!['stdout', 'stderr'].includes(stream) || typeof text !== 'string' || text === '') continue;
+    for (const line of text.split('\n')) stderr.write(`  ${stream}: ${printable(line)}\n`);
+  }
+}
+
+interface Sample {
+  what: string;
+  row: NotificationRow;
+  body: Uint8Array;
+}
+
+/** Newest notification that matches the sink; null without one, or without a data directory. */
+async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample | null> {
+  try {
+    return await withParts(io, ['reader'], async ({ reader }) => {
+      const wants = compileMatcher(definition, reader);
+      for await (const row of reader.find({ limit: recentMax })) {
+        if (!(await wants(row))) continue;
+        return { what: `notification ${row.position}`, row, body: await reader.body(row.position) };
+      }
+      return null;
+    });
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+/** Sample with a fictional product, for a log without a matching notification. */
+function builtInSample({ nowUs }: Pick<Io, 'nowUs'>): Sample {
+  const productId = '00000000-0000-4000-8000-000000000000';
+  const productName = 'EARSHOT_TEST_DELIVERY.SAFE';
+  const row: NotificationRow = {
+    ...{ position: 0, ackId: null, productId, productName, event: 'created' },
+    ...{ subscription: 'test', subscriptionId: null, notificationDateUs: nowUs() },
+    ...{ receivedAtUs: nowUs(), source: 'push', timesSeen: 1, lastSeenAtUs: nowUs(), bodyIndex: 0 },
+  };
+  const value = { Id: productId, Name: productName };
+  return { what: 'a built-in sample', row, body: Buffer.from(JSON.stringify({ value })) };
+}
+
+const replayCommand = defineCommand('replay', {
+  description: 'Deliver notifications of the log to a sink again.',
+  flags: (command, io) => {
+    command.requiredOption('--sink <name>', 'sink of earshot.config.ts');
+    return addSpan(command, readTimeArgument(io), 'time of receipt', 'start of the log')
+      .option('--filter <expression>', '$filter expression (in addition to the filter of the sink)')
+      .addOption(dryRunOption())
+      .addOption(yesOption())
+      .addOption(jsonOption());
+  },
+  help: `The command counts the notifications that match the filter of the sink and the flags, and asks for
+confirmation. The receiver delivers new notifications first, and then the replayed notifications.
+The JSON document of a replayed notification has replay: true, a new id, and the notificationId of
+the first delivery. If no receiver is running, then the delivery starts when you start the receiver.
+A second replay of the same filter and range is refused until the first replay has finished.
+
+Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
+
+Examples:
+  $ earshot sinks replay --sink bus --since 7d --dry-run                   count notifications
+  $ earshot sinks replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes     replay one day
+  $ earshot sinks replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
+  run: replay,
+});
+
+interface ReplayFlags {
+  sink: string;
+  since?: TimeArgument;
+  until?: TimeArgument;
+  filter?: string;
+  dryRun?: true;
+  yes?: true;
+  json?: true;
+}
+
+async function replay(io: Io, flags: ReplayFlags): Promise<void> {
+  const config = loadConfig(io, ['data']);
+  const definition = await definedSink(flags.sink, io);
+  readWindow(flags, io);
+  await withParts(io, ['store'], async ({ store }) => {
+    const { sink, dryRun, json } = flags;
+    const found = await countMatching(io, { store, definition, flags });
+    const request = dryRun ? null : requestOf(flags, found);
+    const same = request && (await store.sinks.sameReplay(request));
+    if (same !== null) throw unfinishedReplay(same);
+    if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
+    let id: number | null = null;
+    if (request !== null) {
+      const what = counted(found.count, 'notification');
+      await confirm(io, `Deliver ${what} to ${sink} again?`, flags);
+      ({ id } = await store.sinks.addReplay({ ...request, requestedAtUs: io.nowUs() }));
+    }
+    if (json) {
+      const answer = { sink, notifications: found.count, replay: id };
+      await printJson(io.stdout, answer, 'line');
+    } else if (id !== null) {
+      io.stderr.write(`Queued replay ${id}. Progress: \`earshot sinks list\`.\n`);
+    }
+    const note =
+      id === null ? null : await receiverNote({ ...config, isShared: store.shared !== null });
+    if (note !== null) io.stderr.write(`${note}\n`);
+  });
+}
+
+/** Returns the request; null if nothing was found. */
+function requestOf({ sink, filter = '', since, until }: ReplayFlags, { first, last }: Found) {
+  if (first === null || last === null) return null;
+  const [sinceUs, untilUs] = [since?.us ?? null, until?.us ?? null];
+  const [afterPosition, lastPosition] = [first.position - 1, last.position];
+  return { sink, filter, sinceUs, untilUs, afterPosition, lastPosition };
+}
+
+/** Rows between two updates of the progress line. */
+const progressEvery = 5_000;
+
+interface Found {
+  count: number;
+  /** Null if nothing was found. */
+  first: NotificationRow | null;
+  last: NotificationRow | null;
+}
+
+/** Counts matching notifications. Rejects with `usage` for an invalid filter, `cancelled` on interruption. */
+async function countMatching(
+  io: Io,
+  deps: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
+): Promise<Found> {
+  const { store, definition, flags } = deps;
+  const wants = wantsOf(definition, store, flags.filter);
+  const found: Found = { count: 0, first: null, last: null };
+  const progress = createProgressLine(io.stderr);
+  let checked = 0;
+  const rows = store.find({ sinceUs: flags.since?.us, untilUs: flags.until?.us, order: 'oldest' });
+  for await (const row of rows) {
+    if (io.signal.aborted) throw new AppError('cancelled', 'Interrupted. Nothing was changed.');
+    checked += 1;
+    if (checked % progressEvery === 0) progress.show(`${countText(checked)} checked`);
+    if (!(await wants(row))) continue;
+    found.count += 1;
+    found.first ??= row;
+    found.last = row;
+  }
+  progress.clear();
+  return found;
+}
+
+/** The sink's own filter is already checked, so an error is in the flag. */
+function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Matcher {
+  try {
+    return compileMatcher(definition, store, filter);
+  } catch (error) {
+    if (!isAppError(error, 'invalid')) throw error;
+    throw error.with({ code: 'usage', message: `--filter is invalid. ${error.message}` });
+  }
+}
+
+/** Describes the time range, the count, and the times of the first and last notification. */
+function previewText({ count, first, last }: Found, flags: ReplayFlags): string {
+  const { sink, since, until, filter, dryRun, yes } = flags;
+  const from = since === undefined ? 'the start of the log' : shortDateUs(since.us);
+  const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until.us)} (UTC)`;
+  if (first === null || last === null) {
+    const matching = filter === undefined ? '' : ' and the filter';
+    return `${window}: no notification matches the rules of ${sink}${matching}.`;
+  }
+  const verb = yes && !dryRun ? 'will be' : 'would be';
+  const [firstAt, lastAt] = [shortDateUs(first.receivedAtUs), shortDateUs(last.receivedAtUs)];
+  const times = count === 1 ? `received ${firstAt}` : `the first ${firstAt}, the last ${lastAt}`;
+  return `${window}: ${counted(count, 'notification')} ${verb} delivered to ${sink}, ${times}.`;
+}
+
+export const sinksCommand = defineGroup('sinks', {
+  description: 'List and test sinks; retry or drop dead letters.',
+  help: `The receiver delivers notifications to the sinks of earshot.config.ts. A dead letter is a
+notification that a sink refused permanently. See docs/sinks.md.
+
+Examples:
+  $ earshot sinks                     list sinks
+  $ earshot sinks test hook           deliver a test notification
+  $ earshot sinks dead bus            list dead letters
+  $ earshot sinks retry bus --all     retry all dead letters`,
+  usual: listCommand,
+  commands: [testCommand, deadCommand, retryCommand, dropCommand, replayCommand],
+});

@@ -23,7 +23,7 @@ import { nearestName } from '../../core/terms/text.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { CompletenessReader } from '../coverage/completeness.ts';
 import type { SinkDefinition } from './registry.ts';
-import { readTarget, type SinkInput } from './sink-settings.ts';
+import { readTarget, type SinkInput } from './settings.ts';
 import type { DeliveryState, SinkReader } from './terms.ts';
 
 /** Sinks of the file, by name. */

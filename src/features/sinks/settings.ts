@@ -1,8 +1,138 @@
-/** The key `sinks` of `earshot.config.ts`. */
+/** The key `sinks` of `earshot.config.ts`; settings of a kind of sink are in the file of the kind. */
+
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type FileKey, fileNameRule } from '../../core/config/subscriptions-file.ts';
-import { type SinkInput, sinkFields, sinkSchema } from './sink-settings.ts';
+import { filterSchema } from '../../core/config/variables.ts';
+import { errorCodeOf } from '../../core/terms/app-error.ts';
+import { clauseOf } from '../../core/terms/faults.ts';
+import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';
+import { formatNames } from './formats.ts';
+import { type SinkKindName, type SinkTarget, sinkKinds } from './registry.ts';
+import type { AnySinkKind, ReadFile } from './target.ts';
 import { sinkNamePattern } from './terms.ts';
+
+const wholeNumber = (most: number) => {
+  const form = `must be a whole number from 1 to ${most}`;
+  return z.int(form).min(1, form).max(most, form);
+};
+
+const names = Object.keys(sinkKinds) as SinkKindName[];
+const kinds: readonly AnySinkKind[] = Object.values(sinkKinds);
+const listed = (items: readonly string[]) =>
+  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(items);
+
+type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
+  all: infer All,
+) => void
+  ? All
+  : never;
+const kindFields = Object.assign({}, ...kinds.map(({ fields }) => fields)) as Intersection<
+  (typeof sinkKinds)[SinkKindName]['fields']
+>;
+
+const subscriptionForm = "must be the name of a subscription, such as 'alps'";
+
+/** A sink: its target, and the notifications it receives. */
+export const sinkSchema = z
+  .strictObject(
+    {
+      ...kindFields,
+      /** Subscriptions whose notifications it receives; by default all. */
+      subscriptions: z
+        .array(
+          z.string(subscriptionForm).regex(subscriptionNamePattern, subscriptionForm),
+          "must be a list, such as ['alps']",
+        )
+        .min(1, 'add a subscription name, or omit this field')
+        .optional(),
+      /** Events it receives; by default all. */
+      events: z
+        .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
+        .min(1, 'add an event, or omit this field')
+        .optional(),
+      /** Filter of products; by default every product. */
+      filter: filterSchema.default(''),
+      /** Format of messages; by default the document. */
+      format: z.enum(formatNames).optional(),
+      /** Start of a new sink: future notifications (`now`, default), or the `start` of the log. */
+      from: z.enum(['now', 'start']).default('now'),
+      /** Maximum number of concurrent deliveries; the default depends on the kind. */
+      concurrency: wholeNumber(256).optional(),
+      /** Timeout of one attempt; 30 by default. */
+      timeoutSeconds: wholeNumber(3_600).default(30),
+      /** Number of refusals after which an item becomes a dead letter; 5 by default. */
+      attempts: wholeNumber(100).default(5),
+    },
+    "must be an object, such as { command: ['node', 'act.js'] }",
+  )
+  .refine(
+    (sink) => names.filter((name) => sink[name] !== undefined).length === 1,
+    `set exactly one target: ${listed(names)}`,
+  )
+  .superRefine((sink, context) => {
+    const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
+    for (const fault of faults) context.addIssue(fault);
+    for (const name of names.filter((one) => sink[one] !== undefined)) {
+      const { formats = [] }: AnySinkKind = sinkKinds[name];
+      const allowed = ['document', ...formats];
+      if (allowed.includes(sink.format ?? 'document')) continue;
+      const message = `must be ${listed(allowed)} for this kind of sink`;
+      context.addIssue({ code: 'custom', path: ['format'], message });
+    }
+  });
+
+/** A sink in the file, parsed. */
+export type SinkInput = z.output<typeof sinkSchema>;
+
+/** Returns the known fields at a path in a sink. */
+function sinkFields([name]: readonly PropertyKey[]): readonly string[] {
+  if (name === undefined) return Object.keys(sinkSchema.shape);
+  return kinds[names.indexOf(name as SinkKindName)]?.targetFields ?? [];
+}
+
+/**
+ * Returns the target and concurrency of a sink. File paths are relative to the folder; problems with files are added
+ * to `problems`, without their content.
+ */
+export function readTarget(
+  sink: SinkInput,
+  { where, folder, problems }: { where: string; folder: string; problems: string[] },
+) {
+  const name = names.find((one) => sink[one] !== undefined);
+  if (name === undefined) throw new Error('The schema requires a target.');
+  const kind: AnySinkKind = sinkKinds[name];
+  const readFile: ReadFile = (field, file, { isSecret, faultOf }) => {
+    if (file === undefined) return null;
+    const path = resolve(folder, file);
+    const fault = accessFault(path, isSecret);
+    const text = fault === null ? readFileSync(path, 'utf8') : '';
+    const content = isSecret ? text.replace(/\r?\n$/, '') : text;
+    const problem = fault ?? faultOf(content);
+    if (problem !== null) problems.push(`${where}.${field}: ${problem}`);
+    return problem === null ? content : null;
+  };
+  return {
+    target: { kind: name, ...kind.settings(sink, readFile) } as SinkTarget,
+    concurrency: sink.concurrency ?? kind.concurrency,
+  };
+}
+
+function accessFault(path: string, isSecret: boolean): string | null {
+  try {
+    const stats = statSync(path);
+    if (stats.isDirectory()) return `${path} is a directory, not a file.`;
+    // Group access is allowed: systemd delivers files that way that only root can read.
+    if (isSecret && (stats.mode & 0o007) !== 0) {
+      return `every user of this machine can read ${path}. Run: chmod o= ${path}`;
+    }
+    accessSync(path, constants.R_OK);
+    return null;
+  } catch (error) {
+    return `${path} cannot be read: ${clauseOf(errorCodeOf(error))}.`;
+  }
+}
 
 declare module '../../core/config/subscriptions-file.ts' {
   interface ConfigFile {

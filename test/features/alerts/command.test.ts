@@ -104,13 +104,13 @@ describe('earshot alerts', () => {
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
       await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
-      const [url] = await alerts.dueDeliveries({ nowUs, limit: 9 });
+      const [url] = await alerts.dueDeliveries({ nowUs, limit: 9, channel: 'url' });
       const failed = { outcome: 'failed', error: 'no answer', nextAttemptAtUs: nowUs + 1 } as const;
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
     });
     const { out } = await earshot('alerts');
     expect(out).toContain(
-      'EARSHOT_ALERT_COMMAND (not sent yet), EARSHOT_ALERT_URL (failed, will be retried: no answer)',
+      'EARSHOT_ALERT_URL (failed, will be retried: no answer), EARSHOT_ALERT_COMMAND (not sent yet)',
     );
   });
 });

@@ -10,14 +10,14 @@ import { AppError, errorText } from '../../../src/core/terms/app-error.ts';
 import type { AlertFinding } from '../../../src/core/terms/evaluation.ts';
 import { quoted } from '../../../src/core/terms/text.ts';
 import { checkAlerts } from '../../../src/features/alerts/doctor.ts';
-import { alertMessage } from '../../../src/features/alerts/message.ts';
+import { startWatchdog } from '../../../src/features/alerts/job.ts';
 import {
   type AlertSender,
+  alertMessage,
   createCommandSender,
   createUrlSender,
   deliverDue,
 } from '../../../src/features/alerts/notify.ts';
-import { startWatchdog } from '../../../src/features/alerts/watchdog.ts';
 import { type Answer, startServer } from '../../core/http/answering-server.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { openStore } from '../../helpers/store.ts';

@@ -9,19 +9,26 @@ import { alertKinds } from '../../helpers/status.ts';
 import { openLocalStore } from '../../store/local-store.ts';
 import { finding, settle } from './alert-findings.ts';
 
+/** Due deliveries of both channels. */
+async function dueOf(alerts: Alerts, { nowUs, limit }: { nowUs: number; limit: number }) {
+  const of = (channel: AlertChannel) => alerts.dueDeliveries({ nowUs, limit, channel });
+  const all = [...(await of('url')), ...(await of('command'))];
+  return all.toSorted((one, other) => one.id - other.id).slice(0, limit);
+}
+
 const atUs = 1_795_000_000_000_001;
 const weekUs = 7 * 86_400_000_000;
 
 /** Short descriptions of the notifications that are due. */
 async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[]> {
-  const due = await alerts.dueDeliveries({ nowUs, limit });
+  const due = await dueOf(alerts, { nowUs, limit });
   return due.map(({ alert, change, channel }) => `${change} ${alert.subject} ${channel}`);
 }
 
 const openAlerts = async () => (await openLocalStore()).store.alerts;
 
 async function sendAll(alerts: Alerts): Promise<void> {
-  for (const { id } of await alerts.dueDeliveries({ nowUs: atUs, limit: 99 })) {
+  for (const { id } of await dueOf(alerts, { nowUs: atUs, limit: 99 })) {
     await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
   }
 }
@@ -36,7 +43,7 @@ describe('stored alerts', () => {
     const began = { id: expect.any(Number), raisedAtUs: atUs, resolvedAtUs: null };
     expect(raised).toEqual(findings.map((one) => ({ ...one, ...began })));
     const { alerts } = await reopen();
-    const listed = raised.toReversed().map((one) => ({ ...one, channels: ['command', 'url'] }));
+    const listed = raised.toReversed().map((one) => ({ ...one, channels: ['url', 'command'] }));
     expect(await alerts.alerts({ all: false, limit: 99 })).toEqual(listed);
     expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(listed.slice(0, 2));
   });
@@ -62,7 +69,7 @@ describe('stored alerts', () => {
     await settle(alerts, [finding({ text: 'Lost.' }), newer], { atUs: atUs + 5 });
     const lasting = [{ ...newer, id, raisedAtUs: atUs, resolvedAtUs: null }];
     expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject(lasting);
-    expect((await alerts.dueDeliveries({ nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
+    expect((await dueOf(alerts, { nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
   });
 
   it('are listed by the time in which they were active, and page by page', async () => {
@@ -115,8 +122,8 @@ describe('due alert notifications', () => {
     const checked = [finding({ subject: 'andes' })];
     await settle(store.alerts, checked, { checked, channels: ['url'] });
     const { alerts } = await reopen();
-    const due = await alerts.dueDeliveries({ nowUs: atUs, limit: 99 });
-    const fresh = { change: 'raised', attempts: 0, dueAtUs: atUs, error: null };
+    const due = await dueOf(alerts, { nowUs: atUs, limit: 99 });
+    const fresh = { change: 'raised', attempts: 0, dueAtUs: atUs, error: null, isGivenUp: false };
     const id = expect.any(Number);
     expect(due.slice(0, 2)).toEqual([
       { ...fresh, id, alert: raised[0], channel: 'url' },
@@ -133,7 +140,7 @@ describe('due alert notifications', () => {
     await settle(alerts, [finding()]);
     await settle(alerts, []);
     expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
-    const [url, command] = await alerts.dueDeliveries({ nowUs: atUs, limit: 9 });
+    const [url, command] = await dueOf(alerts, { nowUs: atUs, limit: 9 });
     if (url === undefined || command === undefined) throw new Error('nothing is due');
     const later = {
       outcome: 'failed',
@@ -144,7 +151,7 @@ describe('due alert notifications', () => {
     await alerts.settleDelivery({ id: command.id, atUs, outcome: 'sent' });
     expect(await dueNow(alerts)).toEqual(['resolved alps command']);
     expect(await dueNow(alerts, atUs + 9)).toEqual(['raised alps url', 'resolved alps command']);
-    const [again] = await alerts.dueDeliveries({ nowUs: atUs + 9, limit: 1 });
+    const [again] = await dueOf(alerts, { nowUs: atUs + 9, limit: 1 });
     const tried = { attempts: 1, error: later.error, dueAtUs: atUs + 9 };
     expect(again).toMatchObject({ id: url.id, ...tried, alert: { resolvedAtUs: atUs } });
     await alerts.settleDelivery({ id: url.id, atUs, outcome: 'given-up', error: 'No.' });
@@ -160,20 +167,6 @@ describe('due alert notifications', () => {
       expect(await dueNow(alerts)).toEqual([`${change} alps url`]);
       await sendAll(alerts);
     }
-  });
-
-  it('are selected by channel, so that one channel cannot fill the limit of another', async () => {
-    const alerts = await openAlerts();
-    const subjects = ['alps', 'andes', 'altai'].map((subject) => finding({ subject }));
-    await settle(alerts, subjects, { channels: ['url'] });
-    await settle(alerts, [finding({ subject: 'lake' })], { checked: [], channels: ['command'] });
-    const listed = async (channel?: AlertChannel) => {
-      const due = await alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
-      return due.map(({ alert }) => alert.subject);
-    };
-    expect(await listed('command')).toEqual(['lake']);
-    expect(await listed('url')).toEqual(['alps', 'andes']);
-    expect(await listed()).toEqual(['alps', 'andes']);
   });
 
   it('list pending deliveries, and abandoned ones for a week', async () => {

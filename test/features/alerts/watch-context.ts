@@ -5,12 +5,8 @@ import type { Registration } from '../../../src/admin/account.ts';
 import { type AnyWatch, type StatusPart, watchOne } from '../../../src/core/status/status.ts';
 import type { Alert } from '../../../src/core/terms/evaluation.ts';
 import type { DiskSpace } from '../../../src/core/terms/ports.ts';
-import type { AlertMessage } from '../../../src/features/alerts/message.ts';
-import {
-  createWatchMemory,
-  type WatchDeps,
-  watchOnce,
-} from '../../../src/features/alerts/watchdog.ts';
+import { createWatchMemory, type WatchDeps, watchOnce } from '../../../src/features/alerts/job.ts';
+import type { AlertMessage } from '../../../src/features/alerts/notify.ts';
 import { type Certificate, certificateCheck } from '../../../src/features/certificate/status.ts';
 import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import type { KnownNode } from '../../../src/features/shared-log/postgres-log.ts';

@@ -184,7 +184,6 @@ earshot_pull_queue_entries_max{subscription="andes"} 100000
 earshot_pull_oldest_entry_age_seconds{subscription="andes"} 14400
 earshot_pull_failing{subscription="andes"} 0
 earshot_pull_last_read_timestamp_seconds{subscription="andes"} 1777723197
-earshot_pull_requests{subscription="andes"} 30
 earshot_coverage_events{subscription="alps",kind="expected"} 17
 earshot_coverage_events{subscription="alps",kind="missing"} 18
 earshot_coverage_events{subscription="alps",kind="recovered"} 19

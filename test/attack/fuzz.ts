@@ -1,6 +1,6 @@
 /** `npm run attack -- fuzz`: many requests over HTTPS and HTTP, with valid pushes among them. */
 import { randomBytes } from 'node:crypto';
-import { defineBenchmark, integer, optionalInteger, word } from '../../bench/harness.ts';
+import { defineBenchmark, integer, optionalInteger } from '../../bench/harness.ts';
 import { type Attacked, attackReceiver, outcomeOf, type Target } from './attack.ts';
 import { httpCases } from './http-cases.ts';
 import { drawCase, randomOf, validPush } from './requests.ts';
@@ -15,28 +15,20 @@ export const benchmark = defineBenchmark({
   command: 'npm run attack -- fuzz',
   about: `Sends malformed, hostile and unusual requests to its own \`earshot start\` on loopback, with valid
 pushes among them, over HTTPS and plain HTTP; then checks its store and log.
-The same seed sends the same bytes; \`--seed 7 --listener https --only 1234\` repeats one case.`,
+The same seed sends the same bytes.`,
   options: {
     requests: integer('requests, a fifth of them over plain HTTP', 100_000, 5_000),
     seed: optionalInteger('(default: random)'),
     connections: integer('parallel connections', 24),
-    only: optionalInteger('runs only case N; requires --seed and --listener'),
-    listener: word(listeners.join(', '), listeners),
   },
-  refuse: ({ only, seed, listener }) =>
-    only !== undefined && (seed === undefined || listener === undefined)
-      ? '--only requires --seed and --listener: the number of a case depends on them'
-      : null,
-  async measure({ requests, connections, only, ...chosen }, context) {
+  async measure({ requests, connections, ...chosen }, context) {
     const seed = chosen.seed ?? randomBytes(4).readUInt32LE();
     const attacks = [];
     for (const listener of listeners) {
-      if (listener !== (chosen.listener ?? listener)) continue;
       const isPlain = listener === 'plain';
       const count = Math.floor(requests * (isPlain ? 0.2 : 0.8));
-      const range = only === undefined ? [0, count] : [only, only + 1];
       const onCase = (index: number) => context.progress.show(`${listener}: ${index}`);
-      const run = { seed, connections, range, onCase };
+      const run = { seed, connections, count, onCase };
       const attacked = await attackReceiver(context, { isPlain, p99MaxMs }, (target) =>
         fuzz(target, run),
       );
@@ -50,8 +42,8 @@ The same seed sends the same bytes; \`--seed 7 --listener https --only 1234\` re
 
 interface FuzzOptions {
   readonly seed: number;
-  /** Numbers of the first case, and of the one after the last. */
-  readonly range: readonly number[];
+  /** Number of cases. */
+  readonly count: number;
   readonly connections: number;
   readonly onCase: (index: number) => void;
 }
@@ -67,11 +59,11 @@ const harmsMax = 25;
 /** Runs the cases on parallel connections. */
 async function fuzz(
   { address, authorization }: Target,
-  { seed, range: [from = 0, until = 0], connections, onCase }: FuzzOptions,
+  { seed, count, connections, onCase }: FuzzOptions,
 ): Promise<Attacked> {
   const [harms, acknowledged]: [string[], string[]] = [[], []];
   const statuses: Record<string, number> = {};
-  let next = from;
+  let next = 0;
   const note = (name: string, pieces: readonly Buffer[], { harm, answers }: Played) => {
     for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
     if (harm === null) return;
@@ -87,7 +79,7 @@ async function fuzz(
   };
   const worker = async (_: unknown, number: number) => {
     let wire: Wire | null = null;
-    for (let uses = 0; next < until && harms.length < harmsMax; ) {
+    for (let uses = 0; next < count && harms.length < harmsMax; ) {
       const index = next;
       next += 1;
       onCase(index);
@@ -122,6 +114,6 @@ async function fuzz(
   await Promise.all(Array.from({ length: connections }, worker));
   const pushes = acknowledged.length;
   const answers = JSON.stringify(statuses);
-  const rows = [{ seed, requests: next - from, pushes, answers }];
+  const rows = [{ seed, requests: next, pushes, answers }];
   return { rows, harms, acknowledged };
 }

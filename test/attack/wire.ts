@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { type Answer, checkAnswer, NoAnswer, takeAnswer } from './answers.ts';
+import { NoAnswer, type ParsedAnswer, takeAnswer } from '../helpers/http-answers.ts';
 import type { Case, ValidPush } from './requests.ts';
 
 export interface Played {
-  readonly answers: readonly Answer[];
+  readonly answers: readonly ParsedAnswer[];
   /** Problem of the answers; null when there is none. */
   readonly harm: string | null;
   /** True when the connection can be reused. */
@@ -27,7 +27,7 @@ export async function playCase(wire: Wire, played: Case): Promise<Played> {
   }
   if (connection === 'ends' || connection === 'foreign') wire.socket.end();
   const isHead = pieces[0]?.toString('latin1', 0, 5) === 'HEAD ';
-  const answers: Answer[] = [];
+  const answers: ParsedAnswer[] = [];
   const closes = () =>
     answers.at(-1)?.headers.some(([name, text]) => name === 'connection' && text === 'close');
   const done = (harm: string | null): Played => {
@@ -154,4 +154,51 @@ export async function openWire(address: Address, localAddress = '127.0.0.1'): Pr
   // A reset also ends the connection.
   socket.on('end', end).on('close', end).on('error', end);
   return wire;
+}
+
+const headersAllowed: readonly string[] = [
+  ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'],
+  ...['cache-control', 'content-security-policy', 'x-content-type-options'],
+  ...['strict-transport-security', 'www-authenticate', 'allow', 'retry-after', 'accept-encoding'],
+];
+
+const safetyHeaders = ['cache-control', 'content-security-policy', 'x-content-type-options'];
+
+const parserHeaders = ['connection', 'content-length', 'transfer-encoding', 'date'];
+
+/** Paths, stack traces, versions and names of internals, which answers must not contain. */
+const revealing =
+  /node_modules|node:|\/(?:src|home|tmp|usr|var|etc)\/|\.[cm]?[jt]s\b|\bat .+:\d+:\d+|\b(?:Type|Range|Syntax|Zod)Error|sqlite|hono|\bv?\d+\.\d+\.\d+|bench:/i;
+
+/** Returns the problem of an answer, independent of the request, or null. */
+function checkAnswer({ status, headers, body }: ParsedAnswer): string | null {
+  const bad = headers.find(
+    ([name, value]) => !headersAllowed.includes(name) || revealing.test(`${name}: ${value}`),
+  );
+  if (bad !== undefined) return `a header ${bad.join(': ')}`;
+  const names = headers.map(([name]) => name);
+  if (new Set(names).size < names.length) return `a header twice: ${names.join(', ')}`;
+  // The HTTP parser answers an invalid request with few headers and no body.
+  const isOfParser = names.every((name) => parserHeaders.includes(name));
+  if (body === '' && status >= 400 && isOfParser) return null;
+  const needed = { 401: 'www-authenticate', 405: 'allow', 429: 'retry-after', 503: 'retry-after' };
+  const own = Object.entries(needed).flatMap(([one, name]) => (one === `${status}` ? name : []));
+  const missing = [...safetyHeaders, ...own].find((name) => !names.includes(name));
+  if (missing !== undefined) return `no header ${missing}`;
+  if (body === '') return null;
+  if (revealing.test(body)) return `a body that reveals internals: ${body.slice(0, 300)}`;
+  if (status === 200) return /^\{"status":"(stored|duplicate)"\}$/.test(body) ? null : body;
+  return isProblem(body, status) ? null : `no problem JSON: ${body.slice(0, 300)}`;
+}
+
+/** Returns true for a problem JSON (RFC 9457) with documented fields only. */
+function isProblem(body: string, status: number): boolean {
+  const known = ['type', 'title', 'status', 'detail', 'errors', 'requestId'];
+  try {
+    const problem = JSON.parse(body);
+    const isKnown = Object.keys(problem).every((name) => known.includes(name));
+    return isKnown && problem.status === status && 'requestId' in problem;
+  } catch {
+    return false;
+  }
 }

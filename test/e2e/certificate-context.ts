@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
-import { type Pebble, startPebble } from '../helpers/pebble.ts';
-import { spawnCommand } from '../helpers/spawned-command.ts';
+import type { Pebble } from '../helpers/pebble.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startWatchedProxy } from './watched-proxy.ts';
@@ -15,10 +14,7 @@ import { startWatchedProxy } from './watched-proxy.ts';
 export type CertificateContext = Awaited<ReturnType<typeof openCertificateContext>>;
 
 /** Opens a data directory and a proxy; several contexts can share one Pebble. */
-export async function openCertificateContext(
-  given: { challenge?: 'http-01' | 'tls-alpn-01'; pebble?: Pebble } = {},
-) {
-  const { challenge = 'http-01', pebble = await startPebble() } = given;
+export async function openCertificateContext(pebble: Pebble) {
   const folder = temporaryDirectory();
   const proxy = await startCertificateProxy(pebble);
   const context = await createReceiverContext(folder);
@@ -32,9 +28,8 @@ export async function openCertificateContext(
     EARSHOT_ACME_DIRECTORY: proxy.directoryUrl,
     EARSHOT_ACME_CA: caFile,
     EARSHOT_ACME_AGREE: 'yes',
-    EARSHOT_ACME_CHALLENGE: challenge,
+    EARSHOT_ACME_CHALLENGE: 'http-01',
     EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${pebble.ports.http}`,
-    EARSHOT_LISTEN: `127.0.0.1:${challenge === 'tls-alpn-01' ? pebble.ports.tls : 0}`,
   };
   const { dataDir } = context;
   return {
@@ -42,8 +37,6 @@ export async function openCertificateContext(
     /** PEM: root certificate of Pebble's certificates. */
     root: await pebble.readRoot(),
     start: (more: Record<string, string> = {}) => context.start({ ...env, ...more }),
-    command: (argv: readonly string[]) =>
-      spawnCommand(argv, { env: { ...env, EARSHOT_DATA_DIR: dataDir }, cwd: folder }),
   };
 }
 

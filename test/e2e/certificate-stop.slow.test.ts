@@ -1,10 +1,8 @@
-/** A first certificate: SIGTERM while the receiver waits for the authority, and several programs that order together. */
+/** A first certificate: SIGTERM while the receiver waits for the authority. */
 import { once } from 'node:events';
-import { readdirSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
-import { isComplete, itIfComplete } from '../helpers/thorough.ts';
+import { isComplete } from '../helpers/thorough.ts';
 import {
   type AcmeStep,
   type CertificateContext,
@@ -35,25 +33,11 @@ async function checkNextStart(context: CertificateContext, step: string): Promis
   await exit;
 }
 
-/** Number of processes that have a file open: the one with the lock, and those that wait for it. */
-function openedBy(path: string): number {
-  const hasOpen = (pid: string) => {
-    try {
-      const folder = `/proc/${pid}/fd`;
-      return readdirSync(folder).some((fd) => readlinkSync(join(folder, fd)) === path);
-    } catch {
-      // The process has ended, or has closed the file, in between.
-      return false;
-    }
-  };
-  return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && hasOpen(pid)).length;
-}
-
 describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
   it('is interrupted by SIGTERM at each step, and the next start orders again', async () => {
     const pebble = await startPebble();
     for (const step of steps) {
-      const context = await openCertificateContext({ pebble });
+      const context = await openCertificateContext(pebble);
       const reached = Promise.withResolvers<void>();
       const never = new Promise<void>(() => undefined);
       context.proxy.watch(({ path, moment }) => {
@@ -73,34 +57,4 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
       await checkNextStart(context, step);
     }
   }, 120_000);
-
-  itIfComplete(
-    'is one order of all programs on one data directory, which all serve it',
-    async () => {
-      const context = await openCertificateContext({ challenge: 'tls-alpn-01' });
-      const { proxy, root, dataDir } = context;
-      const passes = Promise.withResolvers<void>();
-      proxy.watch(({ path }) => (path.startsWith('/finalize-order') ? passes.promise : undefined));
-      const first = await context.start();
-      const second = await context.start({ EARSHOT_LISTEN: '127.0.0.1:0' });
-      const renewals = [1, 2, 3].map(() => context.command(['certificate', 'renew']));
-      const lock = join(dataDir, 'certificate.lock');
-      await expect.poll(() => openedBy(lock), issued).toBe(4);
-      passes.resolve();
-      const results = await Promise.all(renewals.map((renewal) => renewal.ended));
-      for (const { code, out, err } of results) expect(code, out + err).toBe(0);
-      const saved = savedSerial(dataDir);
-      expect(saved).not.toBeNull();
-      const shown = () => Promise.all([first, second].map(({ port }) => shownSerial(port, root)));
-      // A running receiver checks the file every ten seconds.
-      await expect.poll(shown, issued).toEqual([saved, saved]);
-      expect(allSteps.map(proxy.granted)).toEqual([
-        1,
-        1,
-        expect.any(Number),
-        1,
-        expect.any(Number),
-      ]);
-    },
-  );
 });

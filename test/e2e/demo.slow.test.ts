@@ -100,19 +100,4 @@ describe('the demo', { timeout: 120_000 }, () => {
     expect(recovered.reduce((sum: number, one: number) => sum + one, 0)).toBe(Number(missing));
     await end();
   });
-
-  itIfComplete('recovers lost notifications at Ctrl-C, and then ends', async () => {
-    const { out, err, end } = await startDemo('--faults');
-    const [, control = ''] = /sandbox +(http\S+)/.exec(out()) ?? [];
-    // From now on, every notification is lost.
-    await fetch(`${control}/faults`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ lost: 1 }),
-    });
-    const lost = async () => Object(await (await fetch(`${control}/totals`)).json()).lost;
-    await expect.poll(lost, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
-    await end();
-    expect(err()).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. /m);
-  });
 });

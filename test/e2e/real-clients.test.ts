@@ -7,7 +7,7 @@ import { EdmV4, OData } from '@odata/client';
 import { o } from 'odata';
 import odataQuery from 'odata-query';
 import { describe, expect, it } from 'vitest';
-import { generatedProducts, openFilled, openWithPassword } from '../core/api/console-context.ts';
+import { generatedProducts, openWithPassword } from '../core/api/console-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { openServed } from '../receiver/served-context.ts';
 
@@ -159,32 +159,3 @@ it.skipIf(!has('/usr/bin/ogrinfo'))('GDAL reads with a password, as the page sho
     'A valid user name and password are required.',
   );
 });
-
-/** Reads items of a collection, and prints the collections of features. */
-const owslibScript = `
-import sys
-from owslib.ogcapi.features import Features
-api = Features(sys.argv[1])
-names = api.feature_collections()
-name = "SENTINEL-2.S2MSI1C"
-first = api.collection_items(name, limit=1000, bbox=[-180, -90, 180, 90])["features"][0]
-assert api.collection_item(name, first["id"]) == first
-assert api.collection_items(name, datetime="1990-01-01/1990-01-02")["features"] == []
-assert "/collections/{collectionId}/items" in api.api()["paths"]
-assert "eo:cloud_cover" in api.collection_queryables(name)["properties"]
-print(*names)
-`;
-
-it.skipIf(!has('/usr/lib/python3/dist-packages/owslib/__init__.py'))(
-  'OWSLib lists the collections, and reads items',
-  async () => {
-    const { origin, get } = await openFilled(12);
-    const { collections } = (await get('/stac/collections')).json;
-    const env = { PATH: '/usr/bin:/bin' };
-    const { stdout } = await run('/usr/bin/python3', ['-c', owslibScript, `${origin}/stac`], {
-      env,
-    });
-    const ids = collections.map(({ id }: { id: string }) => id);
-    expect(stdout.trimEnd().split(' ')).toEqual(ids);
-  },
-);

@@ -77,12 +77,6 @@ describe('a body over the limit', () => {
     expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
   });
 
-  it('is answered before its end, when its length is announced', async ({ receiver }) => {
-    const connection = await openConnection(receiver);
-    connection.send(requestBytes({ headers: { 'Content-Length': `${tenMegabytes}` } }));
-    expect((await connection.answer()).status).toBe(413);
-  });
-
   it('that is refused for another reason gets that answer, which the sender can read', async ({
     receiver,
   }) => {
@@ -173,20 +167,6 @@ it('a body of a million chunks costs no more than a body in one chunk', async ({
   largest = Math.max(largest, (await program.residentBytes()) ?? 0);
   expect(largest - before).toBeLessThan(200 * 2 ** 20);
 }, 60_000);
-
-it('a slow body frees its capacity for others', async ({ receiver }) => {
-  const slow = await Promise.all(Array.from({ length: 64 }, () => openConnection(receiver)));
-  for (const { send } of slow) send(requestBytes({ body: paddedTo(bodyBytesMax) }).subarray(0, -1));
-  let refused = 0;
-  const first = Promise.race(slow.map((connection) => connection.answer()));
-  void first.then(({ status }) => {
-    refused = status;
-  });
-  const { body } = goodNotification();
-  const state = async () => [(await exchange(receiver, { body })).status, refused];
-  // A whole request may take 30 s (408).
-  await expect.poll(state, { timeout: 25_000 }).toEqual([200, 503]);
-}, 30_000);
 
 function send(receiver: TestReceiver, encoding: string, body: Uint8Array) {
   return exchange(receiver, { body, headers: { 'Content-Encoding': encoding } });

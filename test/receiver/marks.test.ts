@@ -51,37 +51,6 @@ describe('delivery marks', () => {
     await pass(60_000);
     expect(calls).toHaveLength(1);
   });
-
-  it('are written at most every two seconds, and not at all without deliveries', async () => {
-    const { marks, calls, pass } = startRecorded();
-    await pass(10_000);
-    expect(calls).toEqual([]);
-    for (let ms = 0; ms < 10_000; ms += 10) {
-      marks.note('alps', 'user');
-      await pass(10);
-    }
-    expect(calls).toHaveLength(5);
-  });
-
-  it('wait for the store on stop, and stay in order', async () => {
-    const { marks, calls, store, pass } = startRecorded();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    store.answer = () => promise;
-    marks.note('alps', 'user');
-    await pass(2_000);
-    marks.note('alps', 'later');
-    await pass(10_000);
-    expect(calls).toHaveLength(1);
-    let stopped = false;
-    const stopping = marks.stop().then(() => {
-      stopped = true;
-    });
-    await pass(0);
-    expect({ stopped, calls: calls.length }).toEqual({ stopped: false, calls: 1 });
-    resolve();
-    await stopping;
-    expect(calls.map(([mark]) => mark?.username)).toEqual(['user', 'later']);
-  });
 });
 
 describe('marks with a failing store', () => {
@@ -207,21 +176,6 @@ it('starts a new interval after the machine slept', async () => {
   expect(await uptimes()).toEqual(slept);
   await marks.stop();
   expect(await uptimes()).toEqual(slept);
-});
-
-it('starts a new interval when the clock is set back', async () => {
-  const { clock, marks, uptimes, minute } = await startUptime();
-  const beganUs = clock.us;
-  await minute(2);
-  clock.us -= 32 * minuteUs;
-  await minute(1);
-  await minute(1);
-  await marks.stop();
-  const backUs = beganUs - 29 * minuteUs;
-  expect(await uptimes()).toEqual([
-    [backUs, backUs + minuteUs],
-    [beganUs, beganUs + 2 * minuteUs],
-  ]);
 });
 
 it('starts a new interval after refused marks, because notifications were refused, too', async () => {

@@ -4,10 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { formatDateUs, shortDateUs } from '../../src/core/terms/dates.ts';
+import { formatDateUs } from '../../src/core/terms/dates.ts';
 import { startBackups } from '../../src/features/backup/job.ts';
 import { startPruning } from '../../src/features/pruning/job.ts';
-import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import type { Retention } from '../../src/store/pruning/terms.ts';
 import { openFilled } from '../features/backup/backup-context.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
@@ -99,17 +98,6 @@ it('retries after a failure, removes nothing before a success, and records both'
   await expect.poll(names, soon).toEqual([nameAt(24)]);
 });
 
-it('waits for a backup that a user makes', async () => {
-  const { dataDir, start, names, messages } = await openBackups();
-  const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
-  start();
-  await expect.poll(() => messages('info').length, soon).toBeGreaterThan(2);
-  expect(messages('error')).toEqual([]);
-  expect(names()).toEqual([]);
-  release();
-  await expect.poll(names, soon).toEqual([nameAt(0)]);
-});
-
 const dayUs = 86_400_000_000;
 const newestUs = 1_795_000_000_000_000;
 
@@ -170,16 +158,6 @@ describe('automatic pruning of a receiver', () => {
     expect(await behind.left()).toBe(31);
   });
 
-  it('removes nothing because of a notification that came while the clock was ahead', async () => {
-    const clockUs = newestUs + 3_650 * dayUs;
-    const { store, start, left, messages } = await openKeeping({ ageUs: 40 * dayUs }, { clockUs });
-    const NotificationDate = formatDateUs(newestUs);
-    await store.accept(delivery(notification(99, { NotificationDate }), { receivedAtUs: clockUs }));
-    start();
-    await expect.poll(() => messages('debug').length).toBeGreaterThan(0);
-    expect(await left()).toBe(32);
-  });
-
   it('removes no notification for the space that the quarantine uses', async () => {
     const { store, start, left, messages } = await openKeeping({ bytes: 2 * 2 ** 20 });
     for (let count = 0; count < 8; count += 1) {
@@ -191,30 +169,6 @@ describe('automatic pruning of a receiver', () => {
     start();
     await expect.poll(() => messages('debug').length).toBeGreaterThan(0);
     expect(await left()).toBe(31);
-  });
-
-  it('logs readers that block pruning', async () => {
-    const { store, start, left, logged } = await openKeeping({ ageUs: 10 * dayUs });
-    await store.moveCursor('downloads', 5, newestUs);
-    start();
-    const warnings = () => logged.filter(({ level }) => level === 'warn');
-    await expect.poll(warnings).not.toEqual([]);
-    expect(warnings()[0]?.fields).toEqual({
-      heldBy: [`reader downloads, at position 5 since ${shortDateUs(newestUs)}`],
-    });
-    expect(await left()).toBe(31 - 4);
-  });
-
-  it('waits while a command prunes, and ends at once when it is stopped', async () => {
-    const { dataDir, start, left, messages } = await openKeeping({ ageUs: 10 * dayUs });
-    const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
-    const pruning = start();
-    await expect.poll(() => messages('info')).toHaveLength(1);
-    expect(await left()).toBe(31);
-    release();
-    await expect.poll(left).toBe(11);
-    await pruning.stop();
-    expect(messages('error')).toEqual([]);
   });
 });
 

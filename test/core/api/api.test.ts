@@ -1,7 +1,7 @@
 /** The routes of `/api`, as a program uses them. `open-api.test.ts` tests their parameters and fields. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { hourUs, parseDate } from '../../../src/core/terms/dates.ts';
+import { hourUs } from '../../../src/core/terms/dates.ts';
 import type { NotificationQuery } from '../../../src/core/terms/ports.ts';
 import {
   notificationFields,
@@ -77,17 +77,6 @@ describe('/api/notifications', () => {
         ...{ afterPosition: 3, beforePosition: 9, order: 'newest', limit: 8 },
       },
     ]);
-  });
-
-  it.each([
-    ['0000-01-01', '9999-12-31T23:59:59.999Z'],
-    ['1684-01-01T00:00:00+23:59', '2256-01-01'],
-    ['2016-12-31T23:59:60Z', '9999-12-31'],
-  ])('accepts times of the years 0000 to 9999: %s to %s', async (since, until) => {
-    const noted: NotificationQuery[] = [];
-    const context = await openConsole({ notifications: createMemoryLog(rows, noted) });
-    await context.get(`/api/notifications?${new URLSearchParams({ since, until })}`);
-    expect(noted).toMatchObject([{ sinceUs: parseDate(since)?.us, untilUs: parseDate(until)?.us }]);
   });
 });
 

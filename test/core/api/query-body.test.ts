@@ -1,11 +1,10 @@
 /** Bodies of queries: limits of size, depth, parts and memory, before anything is parsed. */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { setImmediate as nextIteration } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { bodyPartsMax, inTurn, requireSmall } from '../../../src/core/api/query-line.ts';
+import { bodyPartsMax, requireSmall } from '../../../src/core/api/query-line.ts';
 import { listSchema } from '../../../src/core/terms/json-rows.ts';
 import { filterDepthMax } from '../../../src/filter/cursor.ts';
 import { useRealThreads } from '../../helpers/threads-in-process.ts';
@@ -100,26 +99,6 @@ describe('bodies together', () => {
     expect(statuses).toEqual(new Set([400, 503]));
     const later = await get(search, { method: 'POST', body: ' '.repeat(65_000) });
     expect([later.status, later.json.detail]).toEqual([400, 'The body is not JSON.']);
-  });
-
-  it('are parsed in turns: after a long one, the main thread is free for twice its time', async () => {
-    let others = 0;
-    const stopped = new AbortController();
-    const count = async () => {
-      for (; !stopped.signal.aborted; others += 1) await nextIteration();
-    };
-    const long = inTurn(() => {
-      const startMs = performance.now();
-      while (performance.now() - startMs < 20);
-      return performance.now();
-    });
-    const next = inTurn(() => performance.now());
-    const endMs = await long;
-    void count();
-    // Timers may be a millisecond early.
-    expect((await next) - endMs).toBeGreaterThan(2 * 20 - 2);
-    stopped.abort();
-    expect(others).toBeGreaterThan(1);
   });
 });
 

@@ -30,18 +30,6 @@ describe('earshot', () => {
   it('without arguments shows its help as an error', async () => {
     await expectRefusal(runCommand([]), 'Usage: earshot');
   });
-
-  it('help fits a narrow terminal', async () => {
-    const all = [['query'], ['query', 'products'], ['filter', 'check'], ['query', 'summaries']];
-    for (const words of [...all, ['summarize']]) {
-      const out = await printed(runCommand([...words, '--help'], { isTTY: true, columns: 80 }));
-      const options = out
-        .split('\n\n')
-        .filter((part) => /^(Usage|Options|Commands|Arguments):/.test(part))
-        .join('\n');
-      expect(Math.max(...options.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
-    }
-  });
 });
 
 describe('usage errors', () => {

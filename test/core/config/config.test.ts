@@ -63,18 +63,6 @@ describe('the configuration of start', () => {
       logLevel: 'info',
     });
   });
-
-  it('is frozen in all its parts', () => {
-    const env = { ...minimalEnv, ...both, ...model, EARSHOT_PUBLIC_URL };
-    const config = loadConfig(environment(env), ['start']);
-    const partsOf = (value: unknown): unknown[] =>
-      typeof value === 'object' && value !== null
-        ? [value, ...Object.values(value).flatMap(partsOf)]
-        : [];
-    const parts = [...partsOf(config), loadAccountConfig(environment(env), needs)];
-    expect(parts.length).toBeGreaterThan(12);
-    expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
-  });
 });
 
 it('the receiver probe uses the listener, its scheme and the pair that the catalogue receives', () => {

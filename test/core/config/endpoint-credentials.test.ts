@@ -57,16 +57,6 @@ describe('the credentials file', () => {
     expect(configOf(dataDir).credentials).toEqual({ source: 'file', pairs });
   });
 
-  it('is refused when others can read it', () => {
-    const mode = 0o644;
-    const { dataDir, path } = createDataDir(JSON.stringify({ pairs: [pair] }), mode);
-    const error = refusalOf(() => configOf(dataDir));
-    expect(error.details).toEqual([
-      `${path} contains a secret, and other users can read or change the file. Run: chmod 600 ${path}`,
-    ]);
-    expect(wholeTextOf(error)).not.toContain(secret);
-  });
-
   it.each([
     ['half a file', JSON.stringify({ pairs: [pair] }).slice(0, -3)],
     ['a pair that is not in a list', JSON.stringify(pair)],
@@ -210,14 +200,6 @@ describe('a receiver with the credentials file', () => {
     await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
   });
 
-  it('applies changes made while it was starting', async () => {
-    const { accepts, changes } = await startReceiver({
-      meanwhile: (path) => writeFileSync(path, text([first, second])),
-    });
-    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
-    expect(changes()).toHaveLength(1);
-  });
-
   it.each<[string, (path: string) => void, RegExp]>([
     ['broken', (path) => writeFileSync(path, text([second]).slice(0, -2)), /is invalid/],
     [
@@ -251,20 +233,4 @@ describe('a receiver with the credentials file', () => {
       expect(JSON.stringify(log)).not.toMatch(secrets);
     },
   );
-});
-
-describe('a receiver with credentials in variables', () => {
-  it('ignores the file', async () => {
-    fakeIntervals();
-    const { dataDir, accepts, log } = await startReceiver({
-      env: {
-        EARSHOT_ENDPOINT_USERNAME: first.username,
-        EARSHOT_ENDPOINT_PASSWORD: first.password,
-      },
-    });
-    await writeCredentialsFile(dataDir, [second]);
-    vi.advanceTimersByTime(60_000);
-    expect(await accepts()).toEqual([200, 401]);
-    expect(log.map(({ message }) => message)).toEqual(['login failed']);
-  });
 });

@@ -63,8 +63,3 @@ it('resolves all other packages as Node does', () => {
   };
   expect(load({ 'earshot.config.ts': text, ...areas })).toEqual({ out: '["areas"]', err: '' });
 });
-
-it('restores the resolution by Node after loading', () => {
-  const { out, err } = load(files, `import('earshot').catch(({ code }) => console.log(code));`);
-  expect([out.split('\n'), err]).toEqual([['["function"]', 'ERR_MODULE_NOT_FOUND'], '']);
-});

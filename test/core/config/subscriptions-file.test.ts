@@ -3,7 +3,6 @@ import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { subscriptionsFileName } from '../../../src/core/config/subscriptions-file.ts';
-import { cloudCover, defineConfig, type EarshotConfig } from '../../../src/index.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { exporting, loadFolder, loadText, refusalAt, writeConfig } from './load-file.ts';
@@ -111,24 +110,6 @@ describe('a filter in code', () => {
       code: 'configuration',
       message: expect.stringMatching(reason),
     });
-  });
-});
-
-describe('defineConfig', () => {
-  it('returns its argument, and its types contain every field', () => {
-    const config: EarshotConfig = {
-      subscriptions: { a: { events: ['created'], filter: '', status: 'paused' }, b: {} },
-    };
-    expect(defineConfig(config)).toBe(config);
-    defineConfig({ subscriptions: { a: { filter: cloudCover.lt(20) } } });
-    // @ts-expect-error: a filter that is none
-    defineConfig({ subscriptions: { a: { filter: { collection: 'SENTINEL-2' } } } });
-    // @ts-expect-error: a field that is none
-    defineConfig({ subscriptions: { a: { filtr: '' } } });
-    // @ts-expect-error: an event that is none
-    defineConfig({ subscriptions: { a: { events: ['updated'] } } });
-    // @ts-expect-error: a status that nobody can ask for
-    defineConfig({ subscriptions: { a: { status: 'cancelled' } } });
   });
 });
 

@@ -26,16 +26,3 @@ it('garbage is collected after an interval without work, and not before', async 
   for (const close of closers) close();
   expect(vi.getTimerCount()).toBe(0);
 });
-
-it('garbage is collected once a minute, even if there is little', async () => {
-  const { closers } = openTimers();
-  vi.advanceTimersByTime(5_000);
-  const garbage = new WeakRef({ some: 'garbage' });
-  await nextTurn();
-  vi.advanceTimersByTime(50_000);
-  expect(garbage.deref()).toBeDefined();
-  await nextTurn();
-  vi.advanceTimersByTime(5_000);
-  expect(garbage.deref()).toBeUndefined();
-  for (const close of closers) close();
-});

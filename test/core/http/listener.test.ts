@@ -345,31 +345,4 @@ describe('a proof of a name', () => {
     expect(await certificateFor(port, proving)).toEqual(proof);
     expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
-
-  it('leaves no session that can be resumed to carry a request', async () => {
-    const { port, requested } = await startProving();
-    const options = { maxVersion: 'TLSv1.2', ...proving } as const;
-    const session = (await handshake(port, options)).getSession();
-    if (session === undefined) throw new Error('There is no session.');
-    // Shorter than a first handshake: the request arrives together with its end.
-    for (let i = 0; i < 20; i += 1) {
-      expect(await answerTo(begin(port, { ...options, session }), lastGet)).toBe('');
-    }
-    expect(requested).toEqual([]);
-  });
-
-  it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('The file is damaged.');
-      },
-    ],
-    ['is not a certificate', () => ({ cert: 'damaged', key: 'damaged' })],
-    ['does not match its key', () => ({ cert: main.cert, key: other.key })],
-  ])('that %s fails only its own handshake', async (_title, pending) => {
-    const { port } = await startProving({ pending });
-    await expect(handshake(port, proving)).rejects.toThrow();
-    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
-  });
 });

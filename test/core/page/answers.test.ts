@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { evaluation } from '../../../src/core/terms/evaluation.ts';
-import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
+import { emptyStatus } from '../../features/status/status-sample.ts';
 import { navigation } from '../../helpers/pages.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import {
@@ -154,14 +154,6 @@ describe('a page that cannot be shown', () => {
     for (const part of [reason, '<a href="/">open the overview</a>', '<nav aria-label="Pages">'])
       expect(answer.text).toContain(part);
     for (const part of ['<script>', '\u202e', '\u001b']) expect(answer.text).not.toContain(part);
-  });
-
-  it('keeps the badges, and a choice that replaces an invalid period', async () => {
-    const { get } = await openConsole({ status: async () => sampleStatus(true) });
-    const { text } = await get('/timeliness?since=yesterday&subscription=alps');
-    expect(text).toContain('class="badge');
-    expect(text).toMatch(/<select name="since"><option value="" selected>last 24 hours/);
-    expect(text).toContain('<input type="hidden" name="subscription" value="alps">');
   });
 
   it('shows each error of a filter with its place, below the form', async () => {

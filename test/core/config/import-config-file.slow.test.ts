@@ -11,8 +11,8 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const module = join(import.meta.dirname, '../../../src/core/config/subscriptions-file.ts');
 
-/** Loads the folder's file in a separate program, and then runs the given code. */
-function load(files: Record<string, string>, more = '') {
+/** Loads the folder's file in a separate program. */
+function load(files: Record<string, string>) {
   const folder = temporaryDirectory();
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -20,8 +20,7 @@ function load(files: Record<string, string>, more = '') {
   }
   const program = `import { loadSubscriptionsFile } from ${JSON.stringify(module)};
     const loaded = await loadSubscriptionsFile(${JSON.stringify({ workingDir: folder, settings: noSettings })});
-    console.log(JSON.stringify(loaded.map(({ filter }) => filter)));
-    ${more}`;
+    console.log(JSON.stringify(loaded.map(({ filter }) => filter)));`;
   const args = ['--input-type=module', '--eval', program];
   const ran = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
   return { out: ran.stdout.trim(), err: ran.stderr };

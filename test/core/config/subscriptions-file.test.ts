@@ -91,14 +91,9 @@ describe('a filter in code', () => {
       'gone.geojson',
       /gone\.geojson cannot be read as GeoJSON: there is no such file/,
     ],
-    ['invalid JSON', 'text.geojson', /text\.geojson cannot be read as GeoJSON: .*JSON/],
-    ['another geometry', 'line.geojson', /line\.geojson cannot be read as GeoJSON: .*LineString/],
     ['an open ring', 'open.geojson', /The catalogue would refuse this geometry/],
   ])('with %s is refused with the reason', async (_title, file, reason) => {
     const folder = temporaryDirectory();
-    writeFileSync(join(folder, 'text.geojson'), 'POLYGON((4 50))');
-    const line = '{"type":"LineString","coordinates":[[4,50],[5,50]]}';
-    writeFileSync(join(folder, 'line.geojson'), line);
     writeFileSync(join(folder, 'open.geojson'), areaOf([4, 50], [5, 50], [5, 51], [4, 51]));
     write(
       folder,
@@ -127,12 +122,6 @@ describe('a file with faults', () => {
       'subscriptions.a: "filtr" is not a known field…',
       'the default export: "limits" is not a known field…',
     ],
-    ...['Alps', '-alps', 'al_ps', 'al ps', '', 'a'.repeat(64), 'alps\n', 'älps'].map(
-      (name): [string, string] => [
-        exporting({ subscriptions: { [name]: {} } }),
-        `subscriptions.${name}: ${nameRule}`,
-      ],
-    ),
     [
       faulty({ events: ['created', 'Deleted'] }),
       'subscriptions.a.events.1: use one of created, modified, deleted',

@@ -72,7 +72,7 @@ describe('/subscriptions', () => {
       },
     });
     const text = textOf((await get('/subscriptions')).text);
-    expect(text).toMatch(/certificate expires \(UTC\) 2026-05-22 12:01 in 20 d/);
+    expect(text).toMatch(/certificate expires \(UTC\) 2026-05-22 12:00 in 20 d/);
     expect(text).toContain('last failure The name was not proved.');
     const removed = text.slice(text.indexOf('Removed subscriptions'));
     expect(removed).toMatch(/ gone deleted subscriptions No use\./);

@@ -104,12 +104,6 @@ function unknownNames(query: string, usedLabels: readonly string[] = []): string
   return [...named.filter((label) => !labels.has(label)), ...inSelectors];
 }
 
-it('a query is checked against the table of metrics', () => {
-  expect(unknownNames('sum by (sink) (earshot_refused)')).toEqual(['sink', 'earshot_refused']);
-  expect(unknownNames('earshot_refusing{sink="a"}')).toEqual(['earshot_refusing{sink}']);
-  expect(unknownNames('earshot_requests_total{outcome=~"stored|lost"}')).toEqual(['lost']);
-});
-
 describe('the dashboard', () => {
   const targets = panels.flatMap(({ title, targets }) =>
     targets.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
@@ -130,7 +124,6 @@ describe('the dashboard', () => {
   });
 
   it('names existing commands', () => {
-    expect(unknownCommands('`earshot nothing` `earshot sinks x`')).toHaveLength(2);
     expect(unknownCommands(dashboardText)).toEqual([]);
   });
 });

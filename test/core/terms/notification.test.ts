@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDateUs, millisecondOf, parseDate } from '../../../src/core/terms/dates.ts';
 import { driftShapes, type FaultCode } from '../../../src/core/terms/notification.ts';
-import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { read, readOne, sample, sampleRead, varied } from './sample-notification.ts';
 
 describe('a body', () => {
@@ -348,19 +347,6 @@ describe('the reader accepts', () => {
         true,
       );
       expect(drift.filter((shape) => shape.startsWith('unknown-field:'))).toEqual([]);
-    }
-  });
-
-  it('our own products: new, modified and deleted', () => {
-    const generator = createProductGenerator({ seed: 11 });
-    const firstMs = Date.UTC(2026, 4, 1);
-    for (let i = 0; i < 300; i += 1) {
-      const product = generator.next(firstMs + i * 1000);
-      const later = generator.modified(product, firstMs + i * 1000 + 500);
-      const gone = generator.deleted(product, firstMs + i * 1000 + 900);
-      for (const each of [product, later, gone]) {
-        expect(readOne(notificationOf(each))).toMatchObject({ productId: product.Id, drift: [] });
-      }
     }
   });
 });

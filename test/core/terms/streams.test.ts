@@ -38,23 +38,7 @@ it('reads one batch ahead, and ends the stream with its consumer', async () => {
   expect(state).toEqual({ read: 4, ended: true });
 });
 
-function row(position: number, event = 'created'): NotificationRow {
-  return {
-    position,
-    event,
-    ackId: `ack-${position}`,
-    productId: `product-${position}`,
-    productName: null,
-    subscription: null,
-    subscriptionId: null,
-    notificationDateUs: null,
-    receivedAtUs: position,
-    source: 'push',
-    timesSeen: 1,
-    lastSeenAtUs: position,
-    bodyIndex: 0,
-  };
-}
+const row = (position: number, event = 'created') => ({ position, event }) as NotificationRow;
 
 /** A log in memory that records its queries. */
 function createLog(rows: NotificationRow[]) {

@@ -8,7 +8,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type FakeIoOptions, nowUs, version } from '../../helpers/fake-io.ts';
 import { filledContext, hourUs, numbered, withStore } from '../../helpers/filled-store.ts';
 import { freePort } from '../../helpers/free-ports.ts';
-import { spawnCommand } from '../../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { registration } from '../alerts/watch-context.ts';
 import { activeAlert } from './status-facts.ts';
@@ -60,19 +59,6 @@ function part(out: string, name: string): string {
 }
 
 describe('earshot status', () => {
-  it('lists the healthy parts on one screen', async () => {
-    const { status } = await openContext(await listening(200));
-    const { code, out, err } = await status(['--check']);
-    expect({ code, err }, out).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(
-      /^Everything is ok\.\n\n {3}receiver {7}accepting notifications, up for 12 h; /,
-    );
-    expect(part(out, 'subscriptions')).toContain('sea-ice (running, last notification 60 min ago)');
-    const lines = out.split('\n');
-    expect(lines.length).toBeLessThanOrEqual(24);
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
-  });
-
   it('starts with the missing receiver, then other problems and the next step', async () => {
     const { status, dataDir } = await openContext();
     const alert = activeAlert('silence', 'sea-ice', 'critical');
@@ -104,15 +90,6 @@ describe('earshot status', () => {
       behindProxy: true,
       certificate: null,
     });
-  });
-
-  it('is a command of its own that ends, without a receiver', { timeout: 30_000 }, async () => {
-    const { env, workingDir } = await openContext();
-    const { code, out, err } = await spawnCommand(['status', '--check'], { env, cwd: workingDir })
-      .ended;
-    expect(code).toBe(3);
-    expect(out).toMatch(/^The receiver is not running/);
-    expect(err).not.toContain(password);
   });
 });
 

@@ -109,23 +109,6 @@ describe('earshot admin health exits with 1 and the reason', () => {
     const port = await portOf(createTcpServer());
     expectUnhealthy(await health(port), /: the receiver did not answer within 5 s\./);
   });
-
-  it('when only one side uses HTTPS', async () => {
-    const { port } = await startReceiver();
-    expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection was lost \(/);
-    const plain = await portOf(createHttpServer());
-    expectUnhealthy(await health(plain), /: it does not use HTTPS /);
-  });
-
-  it('when another program answers', async () => {
-    const port = await portOf(
-      createHttpServer((_incoming, outgoing) => outgoing.writeHead(302).end()),
-    );
-    expectUnhealthy(
-      await health(port, { EARSHOT_TLS: 'off' }),
-      /another program answers at this address \(HTTP status 302/,
-    );
-  });
 });
 
 it('earshot admin health exits with 2 and every problem of the configuration', async () => {

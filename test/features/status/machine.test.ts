@@ -53,13 +53,13 @@ const agoUs = (minutes: number) => beginUs - minutes * minuteUs;
 type Case = [title: string, level: string | null, text?: string, nextStep?: string];
 
 /** A case of a row, evaluated without an active alert. */
-function caseOf<Subject>(row: Check<Subject>, subject: Subject, ...expected: Case) {
+function of<Subject>(row: Check<Subject>, subject: Subject, ...expected: Case) {
   const moment: Moment = { nowUs: beginUs, upSinceUs: 0, alert: undefined };
   return { kind: row.kind, result: row.check(subject, moment), expected };
 }
 
 /** A case of a row with an active alert, which is resolved later than it was raised. */
-function keptOf<Subject>(row: Check<Subject>, subject: Subject, ...expected: Case) {
+function kept<Subject>(row: Check<Subject>, subject: Subject, ...expected: Case) {
   const alert: Alert = { ...activeAlert(row.kind, beginUs), level: 'critical' };
   const moment: Moment = { nowUs: beginUs, upSinceUs: 0, alert };
   return { kind: row.kind, result: row.check(subject, moment), expected };
@@ -75,85 +75,59 @@ const ending = (pauseDays: number, deleteDays: number) =>
     },
   );
 
-const lifetimeCheck = subscriptionChecks.find(({ kind }) => kind === 'lifetime') as Check<
+const lifetime = subscriptionChecks.find(({ kind }) => kind === 'lifetime') as Check<
   ReturnType<typeof view>
 >;
 
 const [sinkRow, refusedRow] = sinkChecks as [Check<SinkState>, Check<SinkState>];
 
 const cases = [
-  caseOf(certificateCheck, certificate(18.1, 90), 'with a fifth of its lifetime left', null),
-  caseOf(certificateCheck, certificate(29, 365), 'of a year, with 29 days left', 'warning'),
-  caseOf(certificateCheck, certificate(7.9, 40), 'of 40 days', 'warning', 'expires in 7 days'),
-  caseOf(certificateCheck, certificate(1.9, 90), 'with less than two days', 'critical'),
-  caseOf(certificateCheck, certificate(-1, 90), 'that has ended', 'critical', 'has expired'),
-  caseOf(diskCheck, disk(15, 2, 0.3), 'of 15 GiB, with 2 free', null),
-  caseOf(diskCheck, disk(1.9, 0.19, 0.1), 'of 2 GiB, with a tenth free', 'critical'),
-  caseOf(diskCheck, disk(1.9, 0.29, 0.1), 'with less than three times the reserve', 'warning'),
-  caseOf(diskCheck, disk(100, 59, 20), 'with a large reserve', 'warning', 'only', 'earshot prune'),
-  caseOf(diskCheck, disk(100, 39, 20), 'with less than twice the reserve', 'critical'),
-  caseOf(diskCheck, disk(100, 4.9, 0.3), 'with less than 5 GiB', 'warning'),
-  keptOf(diskCheck, disk(100, 1.1, 0.3), 'still with little more than 1 GiB', 'critical'),
-  keptOf(diskCheck, disk(100, 1.3, 0.3), 'with a fifth more than 1 GiB', 'warning'),
-  keptOf(diskCheck, disk(100, 6.1, 0.3), 'with a fifth more than 5 GiB', null),
-  caseOf(lifetimeCheck, ending(14.1, 30.1), 'with much time left', null),
-  keptOf(lifetimeCheck, ending(14.1, 30.1), 'with less than a day more', 'warning', 'delete'),
-  keptOf(lifetimeCheck, ending(15.1, 31.1), 'with a day more', null),
-  caseOf(
-    lifetimeCheck,
-    ending(13.9, 31),
-    'before a pause',
-    'warning',
-    'pause the subscription alps in 13',
-  ),
-  caseOf(lifetimeCheck, ending(2.9, 29), 'shortly before a pause', 'critical', 'will pause'),
-  caseOf(
-    lifetimeCheck,
-    ending(15, 6.9),
-    'before a deletion',
-    'critical',
-    'will delete',
-    'show alps',
-  ),
-  caseOf(intakeCheck, null, 'that accepts', null),
-  caseOf(intakeCheck, 'Full.', 'that refuses', 'critical', 'cannot be stored', 'earshot doctor'),
-  caseOf(backupCheck, backup(47, 24), 'of 47 hours', null),
-  caseOf(backupCheck, backup(49, 24), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
-  caseOf(
-    backupCheck,
-    { ...backup(1, 24), made: null },
-    'that is not there',
-    'warning',
-    'no backup',
-  ),
-  caseOf(receiverCheck, node({ lag: 1_000 }), 'that reports', null),
-  caseOf(
-    receiverCheck,
-    node({ ageMs: 61_000 }),
-    'that is gone',
-    'warning',
-    '1 min',
-    'log remove b',
-  ),
-  caseOf(receiverCheck, node({}, { refusing: 'No.' }), 'that refuses', 'warning', 'cannot store'),
-  caseOf(receiverCheck, node({}, { fault: 'Full.' }), 'with a fault', 'warning', 'cannot apply'),
-  caseOf(receiverCheck, node({ lag: 99_990 }), 'that lags', 'warning', 'lags 99,990 entries'),
-  caseOf(receiverCheck, node({}, { freeBytes: 5e8 }), 'with a full disk', 'warning', 'free space'),
-  caseOf(sinkRow, sink({}), 'that delivers', null),
-  caseOf(sinkRow, sink({ failingSinceUs: agoUs(1) }), 'that fails', 'warning', 'does not deliver'),
-  caseOf(sinkRow, sink({ oldestWaitingAtUs: agoUs(99) }), 'with old replays only', null),
-  keptOf(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(6) }), 'with items of 6 minutes', 'warning'),
-  keptOf(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(5) }), 'with items of 5 minutes', null),
-  caseOf(
+  of(certificateCheck, certificate(18.1, 90), 'with a fifth of its lifetime left', null),
+  of(certificateCheck, certificate(29, 365), 'of a year, with 29 days left', 'warning'),
+  of(certificateCheck, certificate(7.9, 40), 'of 40 days', 'warning', 'expires in 7 days'),
+  of(certificateCheck, certificate(1.9, 90), 'with less than two days', 'critical'),
+  of(certificateCheck, certificate(-1, 90), 'that has ended', 'critical', 'has expired'),
+  of(diskCheck, disk(15, 2, 0.3), 'of 15 GiB, with 2 free', null),
+  of(diskCheck, disk(1.9, 0.19, 0.1), 'of 2 GiB, with a tenth free', 'critical'),
+  of(diskCheck, disk(1.9, 0.29, 0.1), 'with less than three times the reserve', 'warning'),
+  of(diskCheck, disk(100, 59, 20), 'with a large reserve', 'warning', 'only', 'earshot prune'),
+  of(diskCheck, disk(100, 39, 20), 'with less than twice the reserve', 'critical'),
+  of(diskCheck, disk(100, 4.9, 0.3), 'with less than 5 GiB', 'warning'),
+  kept(diskCheck, disk(100, 1.1, 0.3), 'still with little more than 1 GiB', 'critical'),
+  kept(diskCheck, disk(100, 1.3, 0.3), 'with a fifth more than 1 GiB', 'warning'),
+  kept(diskCheck, disk(100, 6.1, 0.3), 'with a fifth more than 5 GiB', null),
+  of(lifetime, ending(14.1, 30.1), 'with much time left', null),
+  kept(lifetime, ending(14.1, 30.1), 'with less than a day more', 'warning', 'delete'),
+  kept(lifetime, ending(15.1, 31.1), 'with a day more', null),
+  of(lifetime, ending(13.9, 31), 'before a pause', 'warning', 'alps in 13'),
+  of(lifetime, ending(2.9, 29), 'shortly before a pause', 'critical', 'will pause'),
+  of(lifetime, ending(15, 6.9), 'before a deletion', 'critical', 'will delete', 'show alps'),
+  of(intakeCheck, null, 'that accepts', null),
+  of(intakeCheck, 'Full.', 'that refuses', 'critical', 'cannot be stored', 'earshot doctor'),
+  of(backupCheck, backup(47, 24), 'of 47 hours', null),
+  of(backupCheck, backup(49, 24), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
+  of(backupCheck, { ...backup(1, 24), made: null }, 'that is not there', 'warning', 'no backup'),
+  of(receiverCheck, node({ lag: 1_000 }), 'that reports', null),
+  of(receiverCheck, node({ ageMs: 61_000 }), 'that is gone', 'warning', '1 min', 'log remove b'),
+  of(receiverCheck, node({}, { refusing: 'No.' }), 'that refuses', 'warning', 'cannot store'),
+  of(receiverCheck, node({}, { fault: 'Full.' }), 'with a fault', 'warning', 'cannot apply'),
+  of(receiverCheck, node({ lag: 99_990 }), 'that lags', 'warning', 'lags 99,990 entries'),
+  of(receiverCheck, node({}, { freeBytes: 5e8 }), 'with a full disk', 'warning', 'free space'),
+  of(sinkRow, sink({}), 'that delivers', null),
+  of(sinkRow, sink({ failingSinceUs: agoUs(1) }), 'that fails', 'warning', 'does not deliver'),
+  of(sinkRow, sink({ oldestWaitingAtUs: agoUs(99) }), 'with old replays only', null),
+  kept(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(6) }), 'with items of 6 minutes', 'warning'),
+  kept(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(5) }), 'with items of 5 minutes', null),
+  of(
     sinkRow,
     sink({ oldestWaitingAtUs: agoUs(2), lastDeliveredAtUs: null }),
-    'that never delivered',
+    'that never did',
     'warning',
     'does not',
   ),
-  caseOf(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(15) }), 'with items of 15 minutes', null),
-  caseOf(sinkRow, sink({ fault: 'Off.' }), 'with a fault', 'warning', 'Nothing is delivered'),
-  caseOf(refusedRow, sink({ dead: 2 }), 'with dead letters', 'warning', '2 notifications', 'retry'),
+  of(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(15) }), 'with items of 15 minutes', null),
+  of(sinkRow, sink({ fault: 'Off.' }), 'with a fault', 'warning', 'Nothing is delivered'),
+  of(refusedRow, sink({ dead: 2 }), 'with dead letters', 'warning', '2 notifications', 'retry'),
 ];
 
 describe('the row', () => {

@@ -5,7 +5,6 @@ import { AppError } from '../../../src/core/terms/app-error.ts';
 import { hourUs } from '../../../src/core/terms/dates.ts';
 import type { DeliveryState } from '../../../src/features/sinks/terms.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { queueState } from '../../admin/sample-queue.ts';
 import { delivery as deliveryOf, notification } from '../../helpers/deliveries.ts';
 import { testIo } from '../../helpers/fake-io.ts';
 import { statusParts } from '../../helpers/status.ts';
@@ -105,18 +104,6 @@ describe('the facts of a store', () => {
       cancelsAtUs: nowUs + 363 * dayUs,
     });
     expect(subscriptions[3]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
-  });
-
-  it('describe the queues of registered subscriptions only', async () => {
-    const { store, sources } = await openSources();
-    const save = registration({ type: 'pull', subscriptionId: 'id-new' });
-    await store.administration.commit({ save });
-    const states = ['id-new', 'id-old'].map((subscriptionId) =>
-      queueState({ subscription: subscriptionId === 'id-new' ? save.name : 'old', subscriptionId }),
-    );
-    await store.administration.saveQueues(states);
-    const { subscriptions } = await gatherStatus(sources);
-    expect(subscriptions.map(({ queue }) => queue?.length)).toEqual([states[0]?.length]);
   });
 
   it('describe the last seven days, and hours that are not due yet', async () => {

@@ -72,7 +72,7 @@ export function drawCase(
   const built = drawn.build({
     ...{ random, authorization, login: isKnown ? [`Authorization: ${authorization}`] : [] },
     notification: () =>
-      notification(random, `${isKnown ? 'authenticated' : 'unknownClient'}-${index}`),
+      notification(random, `${isKnown ? 'authenticated' : 'unknownClient'}-${index}-${seed}`),
   });
   const pieces = Buffer.isBuffer(built) ? [built] : built;
   const usual = { statuses: unknownStatuses, answersMax: 1, connection: 'stays' } as const;
@@ -84,7 +84,7 @@ export function randomOf(seed: number, index: number): Random {
   return createRandom(hash('sha256', `${seed}/${index}`, 'buffer').readInt32LE());
 }
 
-function notification(random: Random, who: string): string {
+function notification(random: Random, ackId: string): string {
   const productId = random.uuid();
   return JSON.stringify({
     '@odata.context': '$metadata#Notification/$entity',
@@ -93,7 +93,7 @@ function notification(random: Random, who: string): string {
     ProductName: `S2A_${random.hex(20)}.SAFE`,
     SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
     NotificationDate: '2026-05-01T10:59:08.698Z',
-    AckId: `${who}-${random.hex(16)}`,
+    AckId: ackId,
     value: { Id: productId, Name: 'fuzz' },
   });
 }
@@ -114,13 +114,8 @@ export function request(parts: RequestParts): Buffer {
   const body = Buffer.from(parts.body ?? '');
   const { hasLength = body.length > 0 } = parts;
   const length = hasLength ? [`Content-Length: ${body.length}`] : [];
-  const head = lines(`${method} ${target} HTTP/1.1`, 'Host: localhost', ...headers, ...length);
-  return Buffer.concat([head, body]);
-}
-
-/** Builds a request head of exactly these lines. */
-export function lines(...given: readonly string[]): Buffer {
-  return Buffer.from(`${given.join('\r\n')}\r\n\r\n`, 'latin1');
+  const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...headers, ...length];
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
 /** Builds a request whose body is these bytes after the head, without a Content-Length of its own. */
@@ -137,37 +132,31 @@ export function randomBytes(random: Random, length: number): Buffer {
   return Buffer.from(Array.from({ length }, () => random.integer(0, 255)));
 }
 
-export interface ValidPush {
-  readonly name: string;
-  readonly pieces: readonly Buffer[];
-  readonly ackId: string;
-}
-
 /** Builds a push of a valid notification: number `index`, as usual or in a random form. */
 export function validPush(
   { seed, index, authorization }: { seed: number; index: number; authorization: string },
   isUsual = false,
-): ValidPush {
+) {
   const random = randomOf(seed, index);
-  const body = notification(random, `valid-${index}`);
+  const ackId = `valid-${index}-${seed}`;
+  const body = notification(random, ackId);
   const login = `Authorization: ${authorization}`;
   const to = (target?: string, headers = [login]) =>
     request({ headers, body, ...(target === undefined ? {} : { target }) });
   const chunk = (text: string, more = '') => `${text.length.toString(16)}${more}\r\n${text}\r\n`;
-  const coded = (text: string) => headThen([login, 'Transfer-Encoding: chunked'], text);
   const middle = random.integer(1, body.length - 1);
   const halves = chunk(body.slice(0, middle), ';x=y') + chunk(body.slice(middle));
-  const forms: readonly (readonly [name: string, ...pieces: Buffer[]])[] = [
-    ['plain', to()],
-    ['chunked', coded(`${chunk(body)}0\r\n\r\n`)],
-    ['chunks with extensions and trailers', coded(`${halves}000\r\nX: y\r\n\r\n`)],
-    ['in two pieces', to().subarray(0, middle), to().subarray(middle)],
-    ['odd case', to(undefined, [`aUTHORIZATION:${authorization}`, 'Content-Type: text/plain'])],
-    ['by its whole address', to('http://x/notifications/fuzz')],
-    ['with a query', to('/notifications/fuzz/?a=b')],
-    ['blank line first', Buffer.concat([Buffer.from('\r\n'), to()])],
-    ['expecting', to(undefined, [login, 'Expect: 100-continue'])],
-  ];
-  const [name, ...pieces] = isUsual ? (['plain', to()] as const) : random.pick(forms);
-  return { name, pieces, ackId: String(JSON.parse(body).AckId) };
+  const chunks = headThen([login, 'Transfer-Encoding: chunked'], `${halves}000\r\nX: y\r\n\r\n`);
+  const forms: Record<string, Buffer[]> = {
+    plain: [to()],
+    'chunks with extensions and trailers': [chunks],
+    'in two pieces': [to().subarray(0, middle), to().subarray(middle)],
+    'odd case': [to(undefined, [`aUTHORIZATION:${authorization}`, 'Content-Type: text/plain'])],
+    'by its whole address': [to('http://x/notifications/fuzz')],
+    'with a query': [to('/notifications/fuzz/?a=b')],
+    'blank line first': [Buffer.concat([Buffer.from('\r\n'), to()])],
+    expecting: [to(undefined, [login, 'Expect: 100-continue'])],
+  };
+  const name = isUsual ? 'plain' : random.pick(Object.keys(forms));
+  return { name, pieces: forms[name] ?? [], ackId };
 }

@@ -4,7 +4,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { NoAnswer, type ParsedAnswer, takeAnswer } from '../helpers/http-answers.ts';
-import type { Case, ValidPush } from './requests.ts';
+import type { Case, validPush } from './requests.ts';
 
 export interface Played {
   readonly answers: readonly ParsedAnswer[];
@@ -64,7 +64,7 @@ export async function playCase(wire: Wire, played: Case): Promise<Played> {
 }
 
 /** Sends a valid push, which must be answered as stored. */
-export async function playPush(wire: Wire, push: ValidPush): Promise<Played> {
+export async function playPush(wire: Wire, push: ReturnType<typeof validPush>): Promise<Played> {
   if (wire.received.length > 0) {
     const harm = `unexpected bytes: ${wire.received.toString('latin1').slice(0, 200)}`;
     return { answers: [], harm, isOpen: false };

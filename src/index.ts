@@ -46,6 +46,7 @@ export {
   deleted,
   deletionCause,
   type Expression,
+  geojsonFile,
   id,
   intersects,
   modified,
@@ -58,7 +59,6 @@ export {
   sensed,
 } from './filter/builder.ts';
 export type { AnyGeometry, Geometry } from './filter/filter-tree.ts';
-export { geojsonFile } from './filter/geojson-file.ts';
 export type {
   CredentialPair,
   Cursors,

@@ -37,7 +37,7 @@ const packageOwners: Record<string, readonly string[]> = {
 
 /** Files that parse the text of an error, and the origin of the text; all others use its data. */
 const errorTextReaders: Record<string, string> = {
-  'filter/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
+  'filter/builder.ts': "the filter's and JSON's reasons, but for the full stop",
   'core/config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",
   'core/terms/notification.ts': "the JSON parser's reason, made printable",
 };

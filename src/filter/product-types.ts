@@ -1,6 +1,6 @@
 /** Known product types, and the groups of Sentinel-1 types that a filter can name (facts, filters 1). */
 import type { AttributeNode } from './filter-tree.ts';
-import { typesInNames } from './naming/conventions.ts';
+import { typesInNames } from './product-name.ts';
 
 const numbered = (prefix: string) => [1, 2, 3, 4, 5, 6].map((number) => `${prefix}${number}`);
 

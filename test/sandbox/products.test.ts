@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { assert, describe, expect, it } from 'vitest';
 import { polygonsOf } from '../../src/filter/geometry/ring.ts';
 import { geometryFaults } from '../../src/filter/geometry/validity.ts';
-import { parseProductName } from '../../src/filter/naming/conventions.ts';
+import { parseProductName } from '../../src/filter/product-name.ts';
 import {
   createProductGenerator,
   readProductRecords,

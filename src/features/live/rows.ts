@@ -5,7 +5,7 @@ import { formatDateUs } from '../../core/terms/dates.ts';
 import { timeField } from '../../core/terms/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
-import { productCells } from '../../filter/product-cells.ts';
+import { productCells } from '../../filter/product-facts.ts';
 import type { EventPage, IndexedEvent, Products } from '../../filter/products.ts';
 import { placeOf } from '../products/places/places.ts';
 

@@ -18,8 +18,7 @@ import { notificationFields, toNotificationJson } from '../../core/terms/read-mo
 import type { Column } from '../../core/terms/report.ts';
 import { subscriptionEvents } from '../../core/terms/subscription.ts';
 import { jsonOf, printable } from '../../core/terms/text.ts';
-import type { ProductCells } from '../../filter/product-cells.ts';
-import { factsOfRecord } from '../../filter/product-facts.ts';
+import { factsOfRecord, type ProductCells } from '../../filter/product-facts.ts';
 import { recordIn } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/values.ts';
 import { cellsOfRecord, productColumns, timeColumn } from '../products/output.ts';

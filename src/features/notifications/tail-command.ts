@@ -11,7 +11,7 @@ import type { NotificationQuery, NotificationRow } from '../../core/terms/ports.
 import { toNotificationJson } from '../../core/terms/read-models.ts';
 import { followLog } from '../../core/terms/streams.ts';
 import { printable } from '../../core/terms/text.ts';
-import type { ProductCells } from '../../filter/product-cells.ts';
+import type { ProductCells } from '../../filter/product-facts.ts';
 import type { StoreReader } from '../../store/store.ts';
 import {
   addFilterOptions,

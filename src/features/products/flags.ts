@@ -8,10 +8,9 @@ import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
-import { attributeOf, intersects, textField } from '../../filter/builder.ts';
+import { attributeOf, intersects, readGeoJsonFile, textField } from '../../filter/builder.ts';
 import { checkFilter } from '../../filter/check.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
-import { readGeoJsonFile } from '../../filter/geojson-file.ts';
 import { printFilter } from '../../filter/print.ts';
 import { attributeEquals, platformCondition } from '../../filter/product-conditions.ts';
 

@@ -15,14 +15,15 @@ import {
 import { isAppError } from '../../core/terms/app-error.ts';
 import { counted, countText } from '../../core/terms/text.ts';
 import { whyEmpty } from '../../filter/condition-counts.ts';
-import { toMinute } from '../../filter/product-cells.ts';
-import type {
-  Facets,
-  FoundProduct,
-  ProductCount,
-  ProductSelection,
+import { toMinute } from '../../filter/product-facts.ts';
+import {
+  type Facets,
+  type FoundProduct,
+  type ProductCount,
+  type ProductOrder,
+  type ProductSelection,
+  writeKey,
 } from '../../filter/products.ts';
-import { type ProductOrder, writeKey } from '../../filter/products.ts';
 import { productPage } from './page/product.ts';
 import { productColumns, smallMap } from './page/product-list.ts';
 import {

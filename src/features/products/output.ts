@@ -21,7 +21,7 @@ import {
   type ProductFacts,
   productCells,
   toMinute,
-} from '../../filter/product-cells.ts';
+} from '../../filter/product-facts.ts';
 import { productView, toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductOrder } from '../../filter/products.ts';
 import type { ProductRecord } from '../../filter/values.ts';

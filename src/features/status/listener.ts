@@ -40,7 +40,7 @@ import { alertTitle } from '../../core/terms/evaluation.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
 import { countText } from '../../core/terms/text.ts';
-import { productCells } from '../../filter/product-cells.ts';
+import { productCells } from '../../filter/product-facts.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { dayStrip } from '../coverage/hours.ts';

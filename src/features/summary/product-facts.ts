@@ -2,7 +2,7 @@
 
 import { dayUs } from '../../core/terms/dates.ts';
 import { findMission, missionOfName } from '../../filter/missions.ts';
-import { parseProductName } from '../../filter/naming/conventions.ts';
+import { parseProductName } from '../../filter/product-name.ts';
 import { productView } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductRow } from '../../filter/products.ts';
 import type { Places } from '../products/places/places.ts';
@@ -40,7 +40,7 @@ export function productFacts(found: FoundProduct, places: Places): Facts {
     deletion: deletionText(row),
     tile: named?.tile ?? codeOf(row.tile),
     orbit: orbitText(row),
-    instrument: isAuxiliary ? null : named?.instrument?.code,
+    instrument: isAuxiliary ? null : named?.instrument,
     mode: named?.mode,
     polarisation: named?.polarisation,
     published: datePhrase(row.publicationDateUs),

@@ -1,7 +1,7 @@
 /** Tables of the product index, and the units of the box index. */
 
 import { dayUs } from '../../../core/terms/dates.ts';
-import { type Column, derivedDefinitions } from '../../../filter/product-columns.ts';
+import { type Column, derivedDefinitions } from '../../../filter/product-facts.ts';
 
 /** Increased with each change of the tables or of derived values. An index of another version is rebuilt. */
 export const productSchemaVersion = 1;

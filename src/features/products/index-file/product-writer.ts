@@ -5,7 +5,7 @@ import {
   type DerivedColumns,
   deriveColumns,
   derivedColumns,
-} from '../../../filter/product-columns.ts';
+} from '../../../filter/product-facts.ts';
 import { type ProductView, productView } from '../../../filter/product-view.ts';
 import type { ProductRecord } from '../../../filter/values.ts';
 import { type Database, perConnection, prepared } from '../../../store/engine/database.ts';

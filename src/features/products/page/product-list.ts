@@ -7,7 +7,7 @@ import { productLink } from '../../../core/page/page-state.ts';
 import { byteText } from '../../../core/terms/text.ts';
 import type { AnyGeometry, Position } from '../../../filter/filter-tree.ts';
 import { extentOf, partsOf, positionsOf } from '../../../filter/geometry/ring.ts';
-import { productCells, productNameText } from '../../../filter/product-cells.ts';
+import { productCells, productNameText } from '../../../filter/product-facts.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
 import { placeOf } from '../places/places.ts';
 

@@ -11,10 +11,15 @@ import type {
   TextNode,
 } from '../../../../filter/filter-tree.ts';
 import { boxesOf, toShape } from '../../../../filter/geometry/shape.ts';
-import type { Column } from '../../../../filter/product-columns.ts';
+import type { Column } from '../../../../filter/product-facts.ts';
 import { groupedTypes } from '../../../../filter/product-types.ts';
-import type { ProductQuery, ProductRow } from '../../../../filter/products.ts';
-import { type OrderTerm, orderTerms, type ProductKey } from '../../../../filter/products.ts';
+import {
+  type OrderTerm,
+  orderTerms,
+  type ProductKey,
+  type ProductQuery,
+  type ProductRow,
+} from '../../../../filter/products.ts';
 import { asTruth, attributeReading, literalDate } from '../../../../filter/values.ts';
 import { type Database, prepared } from '../../../../store/engine/database.ts';
 import { columnOfAttribute, columnOfField } from '../product-schema.ts';

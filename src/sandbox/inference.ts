@@ -1,4 +1,4 @@
-/** The inference service: chat completions and the list of models, with injected faults, and counts of requests. */
+/** The inference service: chat completions, with injected faults, and counts of requests. */
 import { createHash } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
@@ -14,19 +14,15 @@ import {
 } from './settings.ts';
 
 /**
- * Outcome of a request: `answered` with the correct text; `listed` the models; `refused` as invalid; otherwise the
- * injected fault.
+ * Outcome of a request: `answered` with the correct text; `refused` as invalid; otherwise the injected fault.
  */
-type Outcome = 'answered' | 'listed' | 'refused' | (typeof inferenceFaults)[number];
+type Outcome = 'answered' | 'refused' | (typeof inferenceFaults)[number];
 
 /** An answer and its outcome for the counts; null: no answer. */
 interface Answered {
   readonly outcome: Outcome;
   readonly answer: ServiceAnswer | null;
 }
-
-/** Path below the origin. */
-const inferencePath = '/openai/v1';
 
 /** Creates the app, and the counts of its requests: all, those in flight, and by outcome. Opens nothing. */
 export function createInference(
@@ -65,20 +61,14 @@ const requestSchema = z.looseObject({
 
 /** Answers by the specification (Endpoints, Authentication); its errors have the usual form of such servers. */
 async function answerTo({ req }: Context, liveSettings: LiveInferenceSettings): Promise<Answered> {
-  const { modelsListed, next } = liveSettings.current();
-  const isList = modelsListed && req.path === `${inferencePath}/models`;
-  if (!isList && req.path !== `${inferencePath}/chat/completions`) {
+  const { next } = liveSettings.current();
+  if (req.path !== '/openai/v1/chat/completions') {
     return failed('refused', 404, `Unknown path: ${req.path}.`);
   }
-  if (req.method !== (isList ? 'GET' : 'POST'))
-    return failed('refused', 405, 'Method not allowed.');
+  if (req.method !== 'POST') return failed('refused', 405, 'Method not allowed.');
   const key = bearerOf(req);
   const project = [demoProject, otherProject].find((one) => one.key === key);
   if (project === undefined) return failed('refused', 401, 'Incorrect API key provided.');
-  if (isList) {
-    const data = project.models.map((id) => ({ id, object: 'model', owned_by: id.split('/')[0] }));
-    return { outcome: 'listed', answer: { status: 200, body: { object: 'list', data } } };
-  }
   const { data, error } = requestSchema.safeParse(await req.json().catch(() => null));
   if (error) return failed('refused', 400, `Invalid request: ${z.prettifyError(error)}`);
   const { model, messages } = data;

@@ -58,7 +58,6 @@ function isObject(value: unknown): value is object {
 
 const share = z.number().min(0).max(1).default(0);
 const count = z.int().min(0).max(1_000_000).default(0);
-const on = z.boolean().default(true);
 const off = z.boolean().default(false);
 
 /** Returns a schema of a number for each name (default: 0). */
@@ -181,8 +180,6 @@ export const inferenceFaults = [
 
 /** Settings of the inference service. */
 export const inferenceSettingsSchema = z.strictObject({
-  /** Allows listing the models of a project; otherwise the path is unknown. */
-  modelsListed: on,
   /** Number of next completions with each fault; counts down. */
   next: numberForEach(inferenceFaults, count),
 });

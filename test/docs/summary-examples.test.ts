@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { lazyPlaces } from '../../src/features/products/places/places.ts';
-import { textFromFacts } from '../../src/features/summary/product-facts.ts';
+import { textFromFacts } from '../../src/features/summary/facts.ts';
 import { missing, recordedProducts } from '../features/summary/found-product.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 

@@ -1,4 +1,4 @@
-/** Client of the inference service: requests completions, and lists the models of a key (spec, inference service). */
+/** Client of the inference service: requests completions (spec, inference service). */
 import { z } from 'zod';
 import { createBoundedFetch, networkFault, retryAfterMs } from '../../core/http/bounded-fetch.ts';
 import { foreignText, hintOf } from '../../core/http/foreign-text.ts';
@@ -21,8 +21,6 @@ export interface ChatAnswer {
 /** Each call sends one request, without retries. Rejects with an AppError, whose facts are `InferenceFacts`. */
 export interface ChatClient {
   complete(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Returns the ids of the models; null if the service has no list (the specification has none). */
-  models(signal: AbortSignal): Promise<string[] | null>;
 }
 
 /**
@@ -68,23 +66,12 @@ export function createChatClient(access: InferenceAccess): ChatClient {
   const fault = createFault(access);
   return {
     complete: async (request, signal) => {
-      const answer = await call('chat/completions', signal, request);
+      const answer = await call(request, signal);
       if (answer.status >= 300) throw refusalOf(answer, fault, request.model);
       return readAnswer(answer, fault);
     },
-    models: async (signal) => {
-      const answer = await call('models', signal, null);
-      if ([404, 405, 501].includes(answer.status)) return null;
-      if (answer.status >= 300) throw refusalOf(answer, fault, null);
-      const list = modelList.safeParse(jsonOf(answer.body)).data?.data ?? null;
-      return list === null ? null : list.slice(0, modelsMax).map(({ id }) => fault.clean(id));
-    },
   };
 }
-
-const modelList = z.object({ data: z.array(z.object({ id: z.string().min(1) })) });
-
-const modelsMax = 1_000;
 
 const messageCharactersMax = 300;
 
@@ -113,7 +100,7 @@ function createCall(access: InferenceAccess) {
   const { baseUrl, apiKey, timeoutMs = answerTimeoutMs } = access;
   const send = createBoundedFetch(access.fetch);
   const fault = createFault(access);
-  return async (path: string, signal: AbortSignal, body: object | null): Promise<Answer> => {
+  return async (request: ChatRequest, signal: AbortSignal): Promise<Answer> => {
     // The error of an invalid header would quote the key.
     if (!/^[\x21-\x7e]+$/.test(apiKey)) {
       const advice = 'Check EARSHOT_INFERENCE_API_KEY: a key has only ASCII characters, no spaces.';
@@ -121,14 +108,15 @@ function createCall(access: InferenceAccess) {
     }
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      const response = await send(`${baseUrl}/openai/v1/${path}`, {
+      const response = await send(`${baseUrl}/openai/v1/chat/completions`, {
+        method: 'POST',
         headers: {
           accept: 'application/json',
           authorization: `Bearer ${apiKey}`,
-          ...(body === null ? {} : { 'content-type': 'application/json' }),
+          'content-type': 'application/json',
         },
+        body: JSON.stringify(request),
         signal: AbortSignal.any([signal, timeout]),
-        ...(body === null ? {} : { method: 'POST', body: JSON.stringify(body) }),
       });
       return { status: response.status, headers: response.headers, body: await response.text() };
     } catch (error) {
@@ -152,7 +140,7 @@ export const modelAdvice =
   'Set EARSHOT_INFERENCE_MODEL to a model that the control panel of the service lists for the project of the key.';
 
 /** Meanings of statuses, which the specification does not define. */
-function refusalOf(answer: Answer, fault: Fault, model: string | null): AppError {
+function refusalOf(answer: Answer, fault: Fault, model: string): AppError {
   const { status, headers } = answer;
   const known = { status, retryAfterMs: retryAfterMs(headers) };
   const said = messageOf(answer);
@@ -167,12 +155,12 @@ function refusalOf(answer: Answer, fault: Fault, model: string | null): AppError
       'Check EARSHOT_INFERENCE_API_KEY, and that the model belongs to the project of the key.';
     return fault('settings', `refuses the key (${status}).`, advice, known);
   }
-  const isModel = model !== null && /\bmodel\b/i.test(said) && !/token|length|long/i.test(said);
+  const isModel = /\bmodel\b/i.test(said) && !/token|length|long/i.test(said);
   if ([404, 405, 410].includes(status) || ([400, 422].includes(status) && isModel)) {
     const advice = `${modelAdvice} Check that EARSHOT_INFERENCE_URL is the URL before /openai/v1.`;
     return fault(
       'settings',
-      `has no model ${model ?? ''} at this URL (${status}).${quote}`,
+      `has no model ${model} at this URL (${status}).${quote}`,
       advice,
       known,
     );

@@ -7,16 +7,19 @@ import type { FoundProduct, ProductRow, Products } from '../../filter/products.t
 import type { Places } from '../products/places/places.ts';
 import { type Facts, insertValues } from './answer.ts';
 import {
+  codeOf,
   countPhrase,
   datePhrase,
   dayPhrase,
   durationPhrase,
+  knownFacts,
   listPhrase,
+  missionText,
   percentPhrase,
+  sentenceOf,
   sizePhrase,
   timeOf,
-} from './phrases.ts';
-import { codeOf, knownFacts, missionText, sentenceOf } from './product-facts.ts';
+} from './facts.ts';
 import type { DigestScope } from './terms.ts';
 
 export interface DigestSources {

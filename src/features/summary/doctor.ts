@@ -4,13 +4,12 @@ import type { Io } from '../../core/cli/io.ts';
 import { type Config, loadConfig } from '../../core/config/config.ts';
 import { subscriptionsFileName } from '../../core/config/subscriptions-file.ts';
 import { type DoctorSlot, fixInFile, needsOf } from '../../core/doctor/steps.ts';
-import { type Finding, finding } from '../../core/terms/evaluation.ts';
+import { type Finding, failedFinding, finding } from '../../core/terms/evaluation.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { createChatClient } from './chat-client.ts';
-import { checkInference } from './check-inference.ts';
+import { createChatClient, inferenceFacts, modelAdvice } from './chat-client.ts';
 import { loadSummaryRules, ruleFilterFindings } from './rules.ts';
-import { areAllOff, plainSummaryRule, type RefusedAnswer, type SummaryRule } from './terms.ts';
+import { areAllOff, plainSummaryRule, refusalText, type SummaryRule } from './terms.ts';
 
 /** Timeout of one answer; short, because a person waits for it. */
 const timeoutMs = 30_000;
@@ -52,13 +51,7 @@ async function checkSummaries(
   dataDir: string,
   io: Io,
 ): Promise<Finding[]> {
-  const { fetch, signal } = io;
-  if (summary?.inference) {
-    const { url: baseUrl, apiKey, model } = summary.inference;
-    const client = createChatClient({ baseUrl, apiKey, fetch, timeoutMs });
-    const refusedAnswer = await refusedAnswerIn(dataDir, io);
-    return checkInference({ client, model, refusedAnswer, signal });
-  }
+  if (summary?.inference) return checkInference(summary.inference, dataDir, io);
   // A missing model is not a failure: summaries then come from the template.
   const defaultRule = plainSummaryRule(summary?.rule ?? 'off');
   const level = areAllOff([defaultRule, ...(rules?.values() ?? [])]) ? 'ok' : 'warning';
@@ -68,14 +61,34 @@ async function checkSummaries(
   return [finding('inference service', level, text, nextStep)];
 }
 
-/** Null without a store. Another check reports a store that cannot be read. */
-async function refusedAnswerIn(
+/** Requests one short answer, and shows whether the answers to earlier requests were refused. */
+async function checkInference(
+  { url: baseUrl, apiKey, model }: NonNullable<Config['summary']['inference']>,
   dataDir: string,
-  { features }: Pick<Io, 'features'>,
-): Promise<RefusedAnswer | null> {
+  { fetch, signal, features }: Io,
+): Promise<Finding[]> {
+  const check = 'inference service';
+  try {
+    const client = createChatClient({ baseUrl, apiKey, fetch, timeoutMs });
+    const messages = [{ role: 'user', content: 'Answer with the word: ready' }] as const;
+    await client.complete({ model, messages }, signal);
+  } catch (error) {
+    const facts = inferenceFacts(error);
+    if (facts === null) throw error;
+    // These imply that the service knows the key.
+    const isReached = facts.scope === 'answer' || facts.status === 429;
+    const level = facts.scope === 'caller' ? 'unknown' : isReached ? 'warning' : 'critical';
+    return [{ ...failedFinding(check, error, modelAdvice), level }];
+  }
+  const found = [finding(check, 'ok', `The service offers ${model}.`)];
   const store = openStoreReader(dataDir, tablesOf(features));
-  return store.summaries
+  // Null without a store. Another check reports a store that cannot be read.
+  const refused = await store.summaries
     .refusedAnswer()
     .catch(() => null)
     .finally(() => store.close());
+  // An answer of another model says nothing about this one.
+  if (refused?.model !== model) return found;
+  const { cause, nextStep } = refusalText(refused);
+  return [...found, finding('summaries', 'warning', cause, nextStep)];
 }

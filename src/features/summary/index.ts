@@ -39,7 +39,7 @@ export const summary = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
-  productTexts: async () => (await import('./product-texts.ts')).productTexts,
+  productTexts: async () => (await import('./facts.ts')).productTexts,
   tables: [
     defineTables<typeof import('./operations.ts'), SummaryReader, Summaries>({
       group: 'summaries',

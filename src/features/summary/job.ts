@@ -73,10 +73,9 @@ async function workerFor(
       { advice: 'Set EARSHOT_INDEX to on.' },
     );
   }
-  const [{ createRules }, { startSummaryWorker }, { openSummaryContext }] = await Promise.all([
+  const [{ createRules, openSummaryContext }, { startSummaryWorker }] = await Promise.all([
     import('./jobs.ts'),
     import('./worker.ts'),
-    import('./open-summaries.ts'),
   ]);
   const ruleOf = createRules(rules, defaultRule);
   const model = config.inference?.model ?? null;

@@ -1,13 +1,16 @@
 /** Creates summary jobs: by the rules, from new notifications of the log. */
 
+import type { Io } from '../../core/cli/io.ts';
+import type { Config } from '../../core/config/config.ts';
 import type { AcquireLock } from '../../core/host/job.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
-import type { Places } from '../products/places/places.ts';
-import type { ChatClient } from './chat-client.ts';
+import type { Store } from '../../store/store.ts';
+import { lazyPlaces, type Places } from '../products/places/places.ts';
+import { type ChatClient, createChatClient } from './chat-client.ts';
 import {
   type DigestScope,
   type DigestWindow,
@@ -197,4 +200,20 @@ export function windowAt(window: DigestWindow, atUs: number): WindowSpan {
   const lengthUs = lengthsUs[window];
   const fromUs = Math.floor((atUs - firstWindowUs) / lengthUs) * lengthUs + firstWindowUs;
   return { fromUs, untilUs: fromUs + lengthUs };
+}
+
+/** Composes what summaries need. */
+export function openSummaryContext(
+  { inference, budget }: Pick<Config['summary'], 'inference' | 'budget'>,
+  { store, products, log }: { store: Store; products: Products; log: Logger },
+  { fetch, nowUs, random }: Pick<Io, 'fetch' | 'nowUs' | 'random'>,
+): SummaryContext {
+  const model = inference && {
+    name: inference.model,
+    client: createChatClient({ baseUrl: inference.url, apiKey: inference.apiKey, fetch }),
+  };
+  const { summaries, acquireLock } = store;
+  const places = lazyPlaces();
+  const ports = { notifications: store, products, summaries, places, model, budget };
+  return { ...ports, acquireLock, nowUs, random, log };
 }

@@ -199,7 +199,7 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
   });
 }
 
-export { productTexts } from './product-texts.ts';
+export { productTexts } from './facts.ts';
 
 export const pages = [summariesPage];
 

@@ -10,8 +10,8 @@ import {
   type OutputFlags,
   readTime,
 } from '../../core/cli/flags.ts';
-import type { Io } from '../../core/cli/io.ts';
-import { writeOut } from '../../core/cli/output.ts';
+import type { Io, Output } from '../../core/cli/io.ts';
+import { painter, wrapText, writeOut } from '../../core/cli/output.ts';
 import {
   type OutputForm,
   outputForms,
@@ -19,6 +19,7 @@ import {
   requireSubscription,
   writeRows,
 } from '../../core/cli/row-forms.ts';
+import { shortDateUs } from '../../core/terms/dates.ts';
 import {
   type SummaryKind,
   type SummaryState,
@@ -26,7 +27,8 @@ import {
   summaryStates,
 } from '../../core/terms/ports.ts';
 import { summaryFields, toSummaryJson } from '../../core/terms/read-models.ts';
-import { summaryText } from './open-summaries.ts';
+import { printable } from '../../core/terms/text.ts';
+import { type SummaryRow, subjectName } from './terms.ts';
 
 /** Default limit of tables; the other formats are unlimited. */
 const summaryRowsDefault = 20;
@@ -101,4 +103,24 @@ async function querySummaries(
   io.stderr.write(
     'No summary matches. To create summaries, set EARSHOT_SUMMARY or run `earshot summarize --each --since 24h`.\n',
   );
+}
+
+/** Formats a summary as a paragraph for the width of the output. */
+export function summaryText(row: SummaryRow, { env }: Pick<Io, 'env'>, output: Output): string {
+  const paint = painter({ env }, output);
+  const { id, text, reason } = row;
+  // Wrapped before it is painted: escape codes have no width.
+  const below = (line: string) => wrapText(printable(line), '  ', output);
+  const lines = [
+    `${paint('bold', subjectName(row))}  ${paint('dim', `#${id} ${stateText(row)}`)}`,
+    ...(text === null ? [] : below(text.text)),
+    ...(reason === null ? [] : below(reason)).map((line) => paint('yellow', line)),
+  ];
+  return `${lines.join('\n')}\n\n`;
+}
+
+function stateText({ state, text, dueAtUs }: SummaryRow): string {
+  if (state === 'waiting') return `waiting, due ${shortDateUs(dueAtUs ?? 0)} UTC`;
+  if (text === null) return 'no text';
+  return text.model === null ? 'from the template' : `by ${printable(text.model)}`;
 }

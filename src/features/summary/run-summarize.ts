@@ -19,12 +19,13 @@ import {
   collectJobs,
   createRules,
   digestJob,
+  openSummaryContext,
   productJob,
   type SummaryContext,
   waitingMax,
   windowAt,
 } from './jobs.ts';
-import { openSummaryContext, summaryText } from './open-summaries.ts';
+import { summaryText } from './query-command.ts';
 import { loadSummaryRules } from './rules.ts';
 import {
   areAllOff,

@@ -7,15 +7,93 @@ import {
   type Loaded,
   type Reader,
 } from '../../core/config/load.ts';
+import type { FileKey } from '../../core/config/subscriptions-file.ts';
 import * as values from '../../core/config/variables.ts';
 import { variables as indexVariables } from '../products/settings.ts';
-import { summaryKey } from './rule-schema.ts';
-import { summaryRuleKinds } from './terms.ts';
+import {
+  digestWindows,
+  plainSummaryRule,
+  type SummaryRule,
+  type SummaryRuleKind,
+  summaryRuleKinds,
+} from './terms.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config extends Loaded<typeof sections> {}
   interface StartConfig extends Pick<Config, 'summary'> {}
 }
+
+declare module '../../core/config/subscriptions-file.ts' {
+  interface FileSubscription {
+    summary?: SummaryRule | undefined;
+  }
+  interface SubscriptionInput {
+    /**
+     * Summaries by a language model: for `each` product, a `digest` of a window, or `off`. The default is
+     * EARSHOT_SUMMARY.
+     */
+    summary?:
+      | SummaryRuleKind
+      /** A text per product. */
+      | { each: z.input<typeof ruleForms.each> }
+      /** A text per period in UTC: an hour, a day, or a week starting on Monday. */
+      | { digest: z.input<typeof ruleForms.digest> }
+      | undefined;
+  }
+}
+
+/** Returns the message for a value that is not an object; other issues have their own. */
+const objectOr =
+  (advice: string) =>
+  ({ code }: { code?: string }) =>
+    code === 'invalid_type' ? advice : undefined;
+
+const ruleForms = {
+  each: z.strictObject(
+    {
+      /** Filter of products; by default every product. */
+      filter: values.filterSchema.default(''),
+    },
+    { error: objectOr("use 'each', or { each: { filter: … } }") },
+  ),
+  digest: z.strictObject(
+    {
+      /** `day` by default. */
+      window: z.enum(digestWindows).default('day'),
+      /** Filter of products; by default every product. */
+      filter: values.filterSchema.default(''),
+    },
+    { error: objectOr("use 'digest', or { digest: { window: … } }") },
+  ),
+};
+
+const ruleAdvice = 'use off, each, digest, { each: { filter: … } } or { digest: { window: … } }';
+
+/** The rule `summary` of a subscription in any of its forms. Filters are parsed later. */
+const summaryKey: FileKey = {
+  schema: z.preprocess(
+    (value) => (summaryRuleKinds.some((kind) => kind === value) ? { [String(value)]: {} } : value),
+    z
+      .strictObject(
+        {
+          off: z.strictObject({}).optional(),
+          each: ruleForms.each.optional(),
+          digest: ruleForms.digest.optional(),
+        },
+        { error: objectOr(ruleAdvice) },
+      )
+      .refine((rule) => Object.values(rule).filter(Boolean).length === 1, ruleAdvice)
+      .transform(({ each, digest }): SummaryRule => {
+        if (digest !== undefined) return { kind: 'digest', ...digest };
+        return { ...plainSummaryRule(each === undefined ? 'off' : 'each'), ...each };
+      }),
+  ),
+  fieldsAt: ([form, ...deeper]) => {
+    if (form === undefined) return Object.keys(ruleForms);
+    const shape = form === 'each' ? ruleForms.each.shape : ruleForms.digest.shape;
+    return deeper.length > 0 ? [] : Object.keys(shape);
+  },
+};
 
 export const variables = defineVariables({
   EARSHOT_SUMMARY: {

@@ -14,6 +14,7 @@ import {
 } from './answer.ts';
 import { type ChatRequest, type InferenceFacts, inferenceFacts } from './chat-client.ts';
 import { digestFacts, digestTemplate } from './digest.ts';
+import { productFacts, productTemplate } from './facts.ts';
 import {
   collectJobs,
   productsById,
@@ -22,7 +23,6 @@ import {
   type SummaryModel,
   summaryWithinUs,
 } from './jobs.ts';
-import { productFacts, productTemplate } from './product-facts.ts';
 import {
   type EndedRequest,
   type NewSummaryJob,
@@ -32,11 +32,8 @@ import {
   summaryReader,
 } from './terms.ts';
 
-/** Result of a job. `reason`: why the text is not from the model. */
-export type JobEnd =
-  | { end: 'written' | 'same' | 'withdrawn' }
-  | { end: 'template'; reason: string | null }
-  | Blocked;
+/** Result of a job. */
+export type JobEnd = { end: 'written' | 'same' | 'withdrawn' | 'template' } | Blocked;
 
 /** The job and all later ones wait for the budget or the service until this time. */
 export interface Blocked {
@@ -44,8 +41,6 @@ export interface Blocked {
   by: 'budget' | 'service';
   reason: string;
   untilUs: number;
-  /** `Retry-After` of the service; null if it set none. */
-  retryAfterMs: number | null;
 }
 
 /** Returns the facts of a subject; null if there is nothing to summarize. */
@@ -100,7 +95,7 @@ export class SummaryWriter {
       log.error({ err: error, subject: job.subject }, 'failed to write summary');
       const reason = 'Internal error: see the log of earshot, and please report it.';
       const postponed = { dueAtUs: nowUs() + dayUs, reason, text: null };
-      return { result: { outcome: 'postponed', ...postponed }, end: { end: 'template', reason } };
+      return { result: { outcome: 'postponed', ...postponed }, end: { end: 'template' } };
     });
     await summaries.settle({ job, result, requests: this.#ended });
     return end;
@@ -115,7 +110,7 @@ export class SummaryWriter {
     const waitedUs = nowUs() - Math.max(job.requestedAtUs, job.scope?.untilUs ?? 0);
     if (model === null || waitedUs > summaryWithinUs) {
       const reason = model === null ? null : 'The summary waited 7 days for the model.';
-      return { result: { ...done, reason }, end: { end: 'template', reason } };
+      return { result: { ...done, reason }, end: { end: 'template' } };
     }
     const asked = chatRequest(job.kind, facts, model.name);
     const request = hash('sha256', JSON.stringify(asked), 'buffer');
@@ -129,7 +124,7 @@ export class SummaryWriter {
     }
     if ('refused' in answer) {
       const reason = `The answer of the model was refused: ${answer.refused}.`;
-      return { result: { ...done, reason, refusal: answer }, end: { end: 'template', reason } };
+      return { result: { ...done, reason, refusal: answer }, end: { end: 'template' } };
     }
     const text = { ...template, text: answer.text, model: model.name };
     return { result: { ...done, text, request, reason: null }, end: { end: 'written' } };
@@ -192,7 +187,7 @@ export class SummaryWriter {
     const limit = `EARSHOT_SUMMARY_${isOut ? 'REQUESTS' : 'TOKENS'}_PER_DAY`;
     const untilUs = (spent.sinceUs ?? nowUs()) + dayUs;
     const reason = `The budget is used up (${limit}).`;
-    return { end: 'blocked', by: 'budget', reason, untilUs, retryAfterMs: null };
+    return { end: 'blocked', by: 'budget', reason, untilUs };
   }
 
   #pause(reason: string, { scope, retryAfterMs }: InferenceFacts): Blocked {
@@ -202,7 +197,7 @@ export class SummaryWriter {
     const askedMs = Math.min(retryAfterMs ?? 0, pauseMs.retryAfterMax);
     const waitMs = Math.max(askedMs, jittered(ownMs, this.#context.random));
     const untilUs = this.#context.nowUs() + (scope === 'caller' ? 0 : Math.round(waitMs * 1000));
-    return { end: 'blocked', by: 'service', reason, untilUs, retryAfterMs };
+    return { end: 'blocked', by: 'service', reason, untilUs };
   }
 }
 

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { app } from '../../../src/app.ts';
 import { withTexts } from '../../../src/features/products/output.ts';
-import { productTexts } from '../../../src/features/summary/product-texts.ts';
+import { productTexts } from '../../../src/features/summary/facts.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { nowUs, printedJson } from '../../helpers/fake-io.ts';

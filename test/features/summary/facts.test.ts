@@ -1,7 +1,7 @@
 /** Facts of products and periods, and the texts from the template. */
 import { describe, expect, it } from 'vitest';
 import { digestFacts, digestTemplate } from '../../../src/features/summary/digest.ts';
-import { productFacts, productTemplate } from '../../../src/features/summary/product-facts.ts';
+import { productFacts, productTemplate } from '../../../src/features/summary/facts.ts';
 import type { FoundProduct, ProductQuery, ProductRow } from '../../../src/filter/products.ts';
 import { foundProduct, us } from './found-product.ts';
 

@@ -64,11 +64,10 @@ describe('a summary rule', () => {
 
 describe('a summary rule with faults', () => {
   it.each<[rule: unknown, ...problems: string[]]>([
-    ['all', ': use one of off, each, digest'],
+    ['all', ': use off, each, digest, { each: …'],
     [1, ': use off, each, digest, { each: …'],
     [null, ': use off…'],
-    [{ dayly: {} }, ': "dayly" is not a known field. Use off…'],
-    [{ eac: {} }, ': "eac" is not a known field. Did you mean each? Use off…'],
+    [{ eac: {} }, ': "eac" is not a known field. Did you mean each? …', ': use off…'],
     [{ each: {}, digest: {} }, ': use off…'],
     [{ each: {}, of: 1 }, ': "of" is not a known field. Known fields: each, digest'],
     [{ each: true }, ".each: use 'each', or { each: { filter: … } }"],

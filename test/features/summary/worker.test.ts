@@ -43,7 +43,6 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
   const answers: Answer[] = [];
   const sent: string[] = [];
   const client: ChatClient = {
-    models: async () => null,
     complete: async ({ messages }, signal) => {
       sent.push(messages.map(({ content }) => content).join('\n'));
       const answer = answers.shift() ?? 'A scene of {mission}.';

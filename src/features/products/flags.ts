@@ -199,36 +199,11 @@ export function conditionsOf(
   io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
 ): FilterTree | null {
   const { collection, type, platform, tile, cloudBelow, bbox, area: file, name = [] } = flags;
-  const { literal } = cloudBelow?.node === 'attribute' ? cloudBelow : {};
-  if (literal?.type === 'number' && literal.value < 1) noteShare(literal.value, io);
-  const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
+  if (bbox?.warning) warn(io, `--bbox: ${bbox.warning}`);
+  const box = bbox && attempt('--bbox: ', () => intersects(bbox.geometry).tree);
   const area = file === undefined ? undefined : readAreaFile(file, io);
   const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
   return allOf(terms.filter((term) => term !== undefined));
-}
-
-/** Notes that a share was probably written where percent are meant. */
-function noteShare(share: number, { stderr }: Pick<Io, 'stderr'>): void {
-  const percent = Number((share * 100).toPrecision(12));
-  stderr.write(
-    `Cloud cover is in percent: ${share} means ${share} %. For ${percent} %, use --cloud-below ${percent}.\n`,
-  );
-}
-
-function intersectsBox(
-  { geometry, warning }: BoundingBox,
-  io: Pick<Io, 'stderr' | 'env'>,
-): FilterTree {
-  if (warning !== null) warn(io, `--bbox: ${warning}`);
-  try {
-    return intersects(geometry).tree;
-  } catch (error) {
-    if (!isAppError(error, 'invalid')) throw error;
-    const { details } = error;
-    const message = '--bbox: the box is too small.';
-    const advice = 'Use a larger box, or a point.';
-    throw new AppError('usage', message, { advice, cause: error, details });
-  }
 }
 
 /** Combines conditions by "and"; null for none. */
@@ -258,17 +233,18 @@ function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | n
  * GeoJSON, or has an invalid geometry.
  */
 export function readAreaFile(path: string, { readFile }: Pick<Io, 'readFile'>): FilterTree {
-  const attempt = <Value>(prefix: string, work: () => Value): Value => {
-    try {
-      return work();
-    } catch (cause) {
-      if (!(cause instanceof AppError)) throw cause;
-      throw cause.with({ code: 'usage', message: `--area: ${prefix}${cause.message}`, cause });
-    }
-  };
   // Errors of readGeoJsonFile already name the file.
-  const area = attempt('', () => readGeoJsonFile(path, readFile));
-  return attempt(`${path} cannot be used: `, () => intersects(area).tree);
+  const area = attempt('--area: ', () => readGeoJsonFile(path, readFile));
+  return attempt(`--area: ${path} cannot be used: `, () => intersects(area).tree);
+}
+
+function attempt<Value>(prefix: string, work: () => Value): Value {
+  try {
+    return work();
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    throw cause.with({ code: 'usage', message: `${prefix}${cause.message}`, cause });
+  }
 }
 
 /**

@@ -79,14 +79,7 @@ export function writeProducts(
     table: (some) => (texts ? writeTexts(output, some) : writeTable(output, some, options)),
     json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
     fields: productFieldNames({ texts }),
-    values: (product) => {
-      const { text, model } = product.summary ?? {};
-      return {
-        ...toProductJson(product.row),
-        ...toProductLinks(product.row, catalogueUrl),
-        ...{ summary: text, summaryModel: model },
-      };
-    },
+    values: (product) => productValues(product, product.summary, catalogueUrl),
     feature: (product) => {
       const { summary } = product;
       const feature = toFeature(product, catalogueUrl);
@@ -112,6 +105,17 @@ export function writeProducts(
     collectGarbage();
   };
   return writeRows(output, form, products, forms, { columns, onRows });
+}
+
+/** Returns the values of the columns of CSV. */
+export function productValues(
+  { row }: FoundProduct,
+  summary: { text: string; model: string | null } | undefined,
+  catalogueUrl: string,
+): Readonly<Record<string, unknown>> {
+  const { text, model } = summary ?? {};
+  const links = toProductLinks(row, catalogueUrl);
+  return { ...toProductJson(row), ...links, summary: text, summaryModel: model };
 }
 
 /** Field names for columns of table and CSV. */
@@ -187,16 +191,9 @@ export function timeColumn<Row>(
   return { title: `${name} (UTC)`, value: ({ row }) => report.time(timeOf(row)) };
 }
 
-interface ListedProduct {
-  row: FoundProduct['row'];
-  cells: ProductCells;
-}
+const listed = ({ row, record }: FoundProduct) => ({ row, cells: cellsOfRecord(row, record) });
 
-function listed({ row, record }: FoundProduct): ListedProduct {
-  return { row, cells: cellsOfRecord(row, record) };
-}
-
-type ProductColumn = Column<ListedProduct>;
+type ProductColumn = Column<ReturnType<typeof listed>>;
 
 const { name, cloud, place, sensed, type, tile } = productColumns;
 

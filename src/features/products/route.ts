@@ -14,13 +14,10 @@ import {
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { csvOptions, jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import {
-  productFields,
-  productLinkFields,
   productSchema,
   type SummaryText,
   summaryTextSchema,
   toProductJson,
-  toProductLinks,
   toTextJson,
 } from '../../core/terms/read-models.ts';
 import { collect } from '../../core/terms/streams.ts';
@@ -28,7 +25,8 @@ import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { orderableFields } from '../../filter/fields.ts';
-import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import type { Entity } from '../../filter/filter-tree.ts';
+import { withCondition } from '../../filter/product-conditions.ts';
 import { toFeature } from '../../filter/product-view.ts';
 import {
   defaultOrderOf,
@@ -42,6 +40,7 @@ import {
   readKey,
   writeKey,
 } from '../../filter/products.ts';
+import { productFieldNames, productValues } from './output.ts';
 
 const productJson = jsonSchemaOf(
   productSchema.extend({
@@ -122,12 +121,13 @@ const query = parameters.superRefine(({ orderby, deleted }, context) => {
   context.addIssue({ code: 'custom', path: ['orderby'], message });
 });
 
-const answer = z.object({
-  products: z.array(productJson),
+const pageFields = {
   next: nextField,
   count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
   countIsMinimum: z.literal(true).optional().describe('Present if there may be more products.'),
-});
+};
+
+const answer = z.object({ products: z.array(productJson), ...pageFields });
 
 const geoJsonType = 'application/geo+json';
 export const warningHeader = 'earshot-warning';
@@ -152,9 +152,7 @@ const featureCollection = z.object({
       }),
     }),
   ),
-  next: nextField,
-  count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
-  countIsMinimum: z.literal(true).optional().describe('Present if there may be more products.'),
+  ...pageFields,
 });
 
 /** Returns the route. */
@@ -183,126 +181,80 @@ export function productsRoute({
       [lagHeader]: 'Number of notifications not indexed yet; absent when all are indexed.',
     },
     respond: async (params, url, signal, { headers: requested }) => {
-      const source = { products, signal };
-      const isGeoJson = isGeoJsonRequested(params.format, requested.get('accept') ?? '');
-      const withRecords = isGeoJson || params.format === 'csv';
-      const asked = toQuery(params, withRecords);
-      const page = await readProductPage(source, asked, params.count === 'true');
+      const isAccepted = requested.get('accept')?.toLowerCase().includes(geoJsonType);
+      const format = params.format ?? (isAccepted ? 'geojson' : 'json');
+      const asked = toQuery(params, format);
+      const page = await readProductPage({ products, signal }, asked, params.count === 'true');
       const next =
         page.next === null ? null : withParameter(url, 'cursor', writeKey(page.next, asked));
       const ids = page.found.map(({ row }) => row.productId);
       const texts = params.summary === 'true' ? await textsOf(ids) : null;
-      const count = countFields(page.count);
       const warning = params.bbox?.warning;
-      const headers = { ...page.headers, ...(warning ? { [warningHeader]: warning } : {}) };
-      const more = (found: FoundProduct) => partsOf(found, params.record === 'true', texts);
-      if (params.format === 'csv') return csvAnswer(page, { catalogueUrl, texts, next, headers });
-      if (!isGeoJson) {
+      const headers = { ...page.headers, ...(warning && { [warningHeader]: warning }) };
+      if (format === 'csv') {
+        const type = { 'Content-Type': 'text/csv; charset=utf-8' };
+        const link = next === null ? {} : { Link: `<${next}>; rel="next"` };
+        const columns = productFieldNames({ texts: texts !== null });
+        const rows = page.found.map((one) => {
+          const values = productValues(one, texts?.get(one.row.productId), catalogueUrl);
+          return columns.map((column) => values[column]);
+        });
+        return new Response(stringify([columns, ...rows], csvOptions), {
+          headers: { ...headers, ...type, ...link },
+        });
+      }
+      const more = ({ row, record }: FoundProduct) => {
+        const text = texts?.get(row.productId);
+        return {
+          ...(params.record === 'true' ? { record } : {}),
+          ...(texts === null ? {} : { summary: text === undefined ? null : toTextJson(text) }),
+        };
+      };
+      const { count, isMinimum } = page.count ?? {};
+      const counts = isMinimum ? { count, countIsMinimum: true as const } : { count };
+      if (format === 'json') {
         const rows = page.found.map((found) => ({ ...toProductJson(found.row), ...more(found) }));
-        return { body: { products: rows, next, ...count }, headers };
+        return { body: { products: rows, next, ...counts }, headers };
       }
       const features = page.found.map((found) => {
         const feature = toFeature(found, catalogueUrl);
         return { ...feature, properties: { ...feature.properties, ...more(found) } };
       });
       return {
-        body: { type: 'FeatureCollection' as const, features, next, ...count },
+        body: { type: 'FeatureCollection' as const, features, next, ...counts },
         headers: { ...headers, 'Content-Type': geoJsonType },
       };
     },
   });
 }
 
-/** Answers with the columns of the command line's CSV. */
-function csvAnswer(
-  { found }: ProductPage,
-  {
-    catalogueUrl,
-    texts,
-    next,
-    headers,
-  }: {
-    catalogueUrl: string;
-    texts: ReadonlyMap<string, SummaryText> | null;
-    next: string | null;
-    headers: Record<string, string>;
-  },
-): Response {
-  const textColumns = ['summary', 'summaryModel'];
-  const columns = [...productFields, ...productLinkFields, ...(texts === null ? [] : textColumns)];
-  const rows = found.map((one) => {
-    const { text, model } = texts?.get(one.row.productId) ?? {};
-    const values: Readonly<Record<string, unknown>> = {
-      ...toProductJson(one.row),
-      ...toProductLinks(one.row, catalogueUrl),
-      ...{ summary: text, summaryModel: model },
-    };
-    return columns.map((column) => values[column]);
-  });
-  return new Response(stringify([columns, ...rows], csvOptions), {
-    headers: {
-      ...headers,
-      'Content-Type': 'text/csv; charset=utf-8',
-      ...(next === null ? {} : { Link: `<${next}>; rel="next"` }),
-    },
-  });
-}
-
-function isGeoJsonRequested(
-  format: 'json' | 'geojson' | 'csv' | undefined,
-  accept: string,
-): boolean {
-  return format === undefined ? accept.toLowerCase().includes(geoJsonType) : format === 'geojson';
-}
-
 function toQuery(
   params: z.output<typeof query>,
-  withRecords: boolean,
+  format: 'json' | 'geojson' | 'csv',
 ): ProductQuery & { limit: number } {
-  const { orderby, direction, limit, since, until, subscription } = params;
+  const { orderby, direction, limit, since, until, subscription, cursor } = params;
   const entity = entityOf(params);
   const order = { by: orderby ?? defaultOrderOf(entity).by, direction };
+  const after = cursor === undefined ? undefined : readKey(cursor, { entity, order });
+  if (after === null) {
+    const advice = 'Use the link `next` of the previous page.';
+    throw new AppError('invalid', 'The cursor is invalid.', { advice });
+  }
+  const filter = requireFilter(params.filter, entity);
   return {
     entity,
-    filter: both(requireFilter(params.filter, entity), params.bbox?.tree ?? null),
+    filter: params.bbox === undefined ? filter : withCondition(filter, params.bbox.tree),
     received: { fromUs: since, untilUs: until },
     subscription,
     order,
-    after: params.cursor === undefined ? undefined : requireKey(params.cursor, { entity, order }),
+    after,
     limit,
-    records: withRecords || params.record === 'true',
+    records: format !== 'json' || params.record === 'true',
   };
 }
 
 function entityOf({ deleted }: { deleted: 'true' | 'false' }): Entity {
   return deleted === 'true' ? 'DeletedProducts' : 'Products';
-}
-
-function requireKey(cursor: string, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey {
-  const key = readKey(cursor, query);
-  if (key !== null) return key;
-  throw new AppError('invalid', 'The cursor is invalid.', {
-    advice: 'Use the link `next` of the previous page.',
-  });
-}
-
-function both(first: FilterTree | null, second: FilterTree | null): FilterTree | null {
-  if (first === null || second === null) return first ?? second;
-  const terms = first.node === 'and' ? first.terms : [first];
-  return { node: 'and', terms: [...terms, second] };
-}
-
-/** Returns the optional fields of a product. */
-function partsOf(
-  { row, record }: FoundProduct,
-  withRecord: boolean,
-  texts: ReadonlyMap<string, SummaryText> | null,
-) {
-  const text = texts?.get(row.productId);
-  return {
-    ...(withRecord ? { record } : {}),
-    ...(texts === null ? {} : { summary: text === undefined ? null : toTextJson(text) }),
-  };
 }
 
 interface ProductPage {
@@ -312,12 +264,6 @@ interface ProductPage {
   /** Null when not requested. */
   count: ProductCount | null;
   headers: Record<string, string>;
-}
-
-function countFields(counted: ProductCount | null) {
-  if (counted === null) return {};
-  const { count, isMinimum } = counted;
-  return isMinimum ? { count, countIsMinimum: true as const } : { count };
 }
 
 /** Header of a count that ended early; absent for a complete one. */

@@ -70,30 +70,9 @@ ${sidebar(frame)}
 <div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
 ${scopeNote(frame)}${body}
 ${commandsNote(body)}</main>
-${helpDialog(frame.pages)}${content.data === undefined ? '' : dataBlock(content.data)}
+${content.data === undefined ? '' : dataBlock(content.data)}
 </body>
 </html>`;
-}
-
-const shortcutsOf = (pages: readonly PageRoute[]) => [
-  ['?', 'show this list'] as const,
-  ['/', 'focus the search'] as const,
-  ['Ctrl+Enter', 'run the filter'] as const,
-  ['j k', 'next and previous row of a list'] as const,
-  ['o', 'open the row'] as const,
-  ...pages.map(({ key, label }) => [`g ${key}`, `open ${label}`] as const),
-  ...pages.flatMap(({ shortcuts = [] }) => shortcuts),
-  ['Escape', 'leave the filter'] as const,
-];
-
-/** Lists the keys of browser/keyboard.ts, which opens the dialog. */
-function helpDialog(pages: readonly PageRoute[]): Html {
-  const keys = shortcutsOf(pages).map(([names, text]) => {
-    const parts = names.split(' ').map((name) => html`<kbd>${name}</kbd> `);
-    return html`<dt>${parts}</dt><dd>${text}</dd>`;
-  });
-  return html`<dialog><h2>Keyboard shortcuts</h2><dl class="facts">${keys}</dl>
-<form method="dialog"><label><input type="checkbox"> Shortcuts are on</label><button autofocus>Close</button></form></dialog>`;
 }
 
 /** Lets a long name break after its underscores. */
@@ -139,15 +118,11 @@ function sidebar({ pages, page, state, status, assets }: Frame): Html {
 <a class="brand" href="/"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
 <details class="folded menu"><summary class="button">Menu${markers.some((one) => one !== '') ? badge('warn', '!') : ''}</summary>
 <nav aria-label="Pages"><ul>${pages.map(
-    (
-      one,
-      i,
-    ) => html`<li class="${one === firstOfOperation ? 'group' : ''}"><a href="${linkTo(one.path, shared)}"
-      data-key="${one.key}" ${one === page ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
+    (one, i) =>
+      html`<li class="${one === firstOfOperation ? 'group' : ''}"><a href="${linkTo(one.path, shared)}" ${one === page ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
   )}</ul></nav>
 <div class="sidebar-end">
 <button type="button" class="quiet" data-theme-button>Theme</button>
-<button type="button" class="quiet" data-help-button aria-keyshortcuts="?">Shortcuts</button>
 </div></details>
 </header>`;
 }
@@ -267,8 +242,6 @@ export interface PageRoute {
   path: `/${string}`;
   /** Name in the navigation. */
   label: string;
-  /** Key that opens the page after `g`. */
-  key: string;
   /** Group of the navigation: the data, or the operation of the receiver. */
   group: 'data' | 'operation';
   /** Parts of the state that limit the content. */
@@ -277,8 +250,6 @@ export interface PageRoute {
   parts?: readonly string[] | 'all';
   /** Returns a number that the navigation shows, and its level; null for none. */
   count?(status: Pick<Status, 'alerts'>): { count: number; level: Level } | null;
-  /** Keys of the page, and what they do. */
-  shortcuts?: readonly (readonly [keys: string, text: string])[];
   /** Default period, such as `24h`. */
   back: string;
   /** Renders the page. Rejects with `invalid` for a state that cannot be shown, and as the ports do. */

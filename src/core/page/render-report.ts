@@ -79,7 +79,7 @@ function renderBlock(block: Block, nowUs: number): Html | string {
     case 'section': {
       const { title, id, evaluation } = block;
       const level = evaluation === null || evaluation.level === 'ok' ? '' : evaluation.level;
-      return html`<section class="panel item ${level}" ${id === undefined ? '' : html`id="${id}"`} data-row><header><h2>${title}
+      return html`<section class="panel item ${level}" ${id === undefined ? '' : html`id="${id}"`}><header><h2>${title}
 ${evaluation === null ? '' : levelBadge(evaluation)}</h2></header>${evaluation === null ? '' : renderEvaluation(evaluation)}${renderBlocks(block.blocks, nowUs)}</section>`;
     }
   }

@@ -35,7 +35,6 @@ const resolvedMax = 50;
 export const alertsPage: PageRoute = {
   path: '/alerts',
   label: 'Alerts',
-  key: 'a',
   group: 'operation',
   scope: ['period'],
   parts: ['alerts'],

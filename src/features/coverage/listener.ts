@@ -36,7 +36,6 @@ const back = '7d';
 export const coveragePage: PageRoute = {
   path: '/coverage',
   label: 'Coverage',
-  key: 'c',
   group: 'data',
   scope: ['period', 'subscription'],
   parts: ['coverage'],

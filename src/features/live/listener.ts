@@ -49,7 +49,6 @@ export interface LiveData {
 export const livePage: PageRoute = {
   path: '/live',
   label: 'Live',
-  key: 'l',
   group: 'data',
   scope: ['period', 'subscription'],
   back: '24h',

@@ -61,14 +61,8 @@ const colours = [
 export const mapPage: PageRoute = {
   path: '/map',
   label: 'Map',
-  key: 'm',
   group: 'data',
   scope: ['period', 'subscription'],
-  shortcuts: [
-    ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
-    ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
-    ['Escape', 'stop drawing on the map'],
-  ],
   back: '24h',
   list: async (parts, request) => {
     const { url, state, assets, signal } = request;

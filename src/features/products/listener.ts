@@ -46,7 +46,6 @@ const facetsMsMax = 1_000;
 export const productsPage: PageRoute = {
   path: '/products',
   label: 'Products',
-  key: 'p',
   group: 'data',
   scope: [],
   back: '30d',

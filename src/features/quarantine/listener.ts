@@ -35,7 +35,6 @@ const shownBytes = 32_768;
 export const quarantinePage: PageRoute = {
   path: '/quarantine',
   label: 'Quarantine',
-  key: 'q',
   group: 'operation',
   scope: [],
   back: '30d',

@@ -12,7 +12,6 @@ const itemsShown = { dead: 50, waiting: 5 };
 export const sinksPage: PageRoute = {
   path: '/sinks',
   label: 'Sinks',
-  key: 'k',
   group: 'operation',
   scope: [],
   parts: ['sinks'],

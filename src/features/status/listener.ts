@@ -57,7 +57,6 @@ const coverageDays = 7;
 export const overviewPage: PageRoute = {
   path: '/',
   label: 'Overview',
-  key: 'o',
   group: 'data',
   scope: ['period', 'subscription'],
   parts: 'all',

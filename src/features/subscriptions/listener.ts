@@ -23,7 +23,6 @@ const removedRead = 500;
 export const subscriptionsPage: PageRoute = {
   path: '/subscriptions',
   label: 'Subscriptions',
-  key: 's',
   group: 'operation',
   scope: ['subscription'],
   parts: ['subscriptions', 'certificate'],

@@ -50,7 +50,6 @@ const rowsMax = 50;
 export const summariesPage: PageRoute = {
   path: '/summaries',
   label: 'Summaries',
-  key: 'u',
   group: 'operation',
   scope: ['period', 'subscription'],
   parts: ['summaries'],
@@ -119,7 +118,7 @@ function item(row: SummaryRow, nowUs: number): Html {
     text === null
       ? html`requested ${time(requestedAtUs, nowUs, 'minute')}`
       : html`written ${time(text.createdAtUs, nowUs, 'minute')}`;
-  return html`<li id="summary-${id}" data-row>
+  return html`<li id="summary-${id}">
 <p class="summary-title">${title} ${kind === 'digest' ? badge('plain', 'digest') : ''} ${summaryBadge(row, nowUs)}</p>
 ${summaryBody(row)}
 <p class="note">${when}${subscription ? ` · ${subscription}` : ''} · id ${id}</p></li>`;

@@ -86,7 +86,6 @@ const stageTexts: Readonly<
 export const timelinessPage: PageRoute = {
   path: '/timeliness',
   label: 'Timeliness',
-  key: 't',
   group: 'data',
   scope: ['period', 'subscription'],
   back,

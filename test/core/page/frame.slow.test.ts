@@ -1,4 +1,4 @@
-/** The frame of every page in Chromium: keyboard, theme, ages, refresh and connection. */
+/** The frame of every page in Chromium: navigation, theme, ages, refresh and connection. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { navigation } from '../../helpers/pages.ts';
@@ -41,39 +41,18 @@ describe.skipIf(!hasChromium)(
       return { ...opened, requests };
     };
 
-    it('opens every page by keyboard, and keeps the period', async () => {
+    it('links every page with the period, and focuses the filter with /', async () => {
       const { page, problems } = await open('/?since=7d');
-      for (const { path, key, label } of [...navigation].reverse()) {
-        await page.keyboard.press('g');
-        await page.keyboard.press(key);
+      for (const { path, label } of [...navigation].reverse()) {
+        await page.locator(`nav a[href="${path}?since=7d"]`).click();
         await page.waitForURL(`${seeded.url}${path}?since=7d`);
         expect(await page.textContent('[aria-current="page"]')).toContain(label);
       }
+      await page.goto(`${seeded.url}/products`);
+      await page.keyboard.press('/');
+      await page.keyboard.type('/');
+      expect(await page.inputValue('[name=filter]')).toBe('/');
       expect(problems).toEqual([]);
-    });
-
-    it('lists the shortcuts, and disables them permanently', async () => {
-      const { page } = await open('/live');
-      await page.keyboard.press('?');
-      const dialog = page.locator('dialog');
-      expect(await dialog.innerText()).toMatch(/g l\s*open Live/);
-      await dialog.getByLabel('Shortcuts are on').uncheck();
-      await page.keyboard.press('Escape');
-      await page.keyboard.press('/');
-      await page.reload();
-      await page.keyboard.press('?');
-      await page.keyboard.press('/');
-      expect(await dialog.isVisible()).toBe(false);
-      expect(await focused(page)).toMatch(/^<body/);
-      await page.getByRole('button', { name: 'Shortcuts' }).click();
-      await dialog.getByLabel('Shortcuts are on').check();
-      await page.getByRole('button', { name: 'Close' }).click();
-      await page.keyboard.press('/');
-      expect(await focused(page)).toContain('name="filter"');
-      // Keys typed in a field are text.
-      await page.keyboard.type('g?jk/');
-      expect(await page.inputValue('[name=filter]')).toBe('g?jk/');
-      expect(await dialog.isVisible()).toBe(false);
     });
 
     it.each(['/live', '/map', '/alerts'])(
@@ -137,8 +116,7 @@ describe.skipIf(!hasChromium)(
       const { page, problems, requests } = await openLive('/', size);
       const rows = page.locator('[data-list] tbody tr a');
       const names = () => rows.allTextContents();
-      await page.keyboard.press('j');
-      await page.keyboard.press('j');
+      await rows.nth(1).focus();
       const link = await rows.nth(1).getAttribute('href');
       const top = await page.evaluate<number>('scrollY');
       expect(top).toBeGreaterThan(0);
@@ -148,10 +126,7 @@ describe.skipIf(!hasChromium)(
       await push();
       await expect.poll(async () => (await names())[2]).toBe(before[1]);
       expect(await focused(page)).toContain(`href="${link}"`);
-      expect(await page.getAttribute('tr[aria-selected="true"] a', 'href')).toBe(link);
       expect(await page.evaluate<number>('scrollY')).toBe(top);
-      await page.keyboard.press('k');
-      expect(await focused(page)).toContain(`href="${await rows.nth(1).getAttribute('href')}"`);
       expect(problems).toEqual([]);
     });
 

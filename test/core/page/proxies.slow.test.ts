@@ -98,8 +98,7 @@ describe.skipIf(!hasChromium || available.length === 0)('in Chromium (needs it)'
     const answered = (path: string) =>
       page.waitForResponse((answer) => new URL(answer.url()).pathname === `/earshot${path}`);
     const loaded = ['/api/live', '/api/footprints'].map(answered);
-    await page.keyboard.press('g');
-    await page.keyboard.press('m');
+    await page.locator('nav').getByText('Map').click();
     for (const answer of loaded) expect((await answer).status()).toBe(200);
     await page.locator('.map canvas').first().waitFor();
     expect(requested.filter((path) => !path.startsWith('/earshot/'))).toEqual([]);

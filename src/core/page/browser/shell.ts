@@ -1,25 +1,7 @@
 /** Behaviour of every page: theme, ages, copy buttons, forms, and content that refreshes itself. */
 import morph from 'morphdom';
-import { addKeyboard, element, isTyping } from './keyboard.ts';
 import { asCalled, openStream, type StreamState } from './stream.ts';
 import { ageText } from './texts.ts';
-
-const storage = {
-  get: (name: string): string | null => {
-    try {
-      return localStorage.getItem(name);
-    } catch {
-      return null;
-    }
-  },
-  set: (name: string, value: string): void => {
-    try {
-      localStorage.setItem(name, value);
-    } catch {
-      // The browser blocks storage: the choice applies until the next page.
-    }
-  },
-};
 
 /** Shortest time between two refreshes, and the longest while nothing arrives. */
 const refreshMs = { least: 1_000, most: 30_000 };
@@ -31,7 +13,6 @@ addThemeButton();
 addForms();
 addCopyButtons();
 setInterval(() => updateAges(document), 5_000);
-addKeyboard(storage);
 addFilterField();
 for (const area of document.querySelectorAll<HTMLElement>('.by-hour')) showFirstMissing(area);
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
@@ -57,7 +38,11 @@ function addThemeButton(): void {
     const next = themes[(themes.indexOf(now) + 1) % themes.length] ?? 'system';
     if (next === 'system') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
-    storage.set('theme', next);
+    try {
+      localStorage.setItem('theme', next);
+    } catch {
+      // The browser blocks storage: the choice applies until the next page.
+    }
     show();
     document.dispatchEvent(new Event('themechange'));
   });
@@ -89,9 +74,14 @@ function submitState(form: HTMLFormElement, submitter: HTMLElement | null = null
   location.assign(url);
 }
 
-/** Adds the keys of the filter, the buttons that insert a condition, and the way back from a product to its search. */
+/** Adds the keys of the filter (`/` focuses it), the buttons that insert a condition, and the way back from a product to its search. */
 function addFilterField(): void {
   const field = document.querySelector<HTMLTextAreaElement>('textarea[data-search]');
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== '/' || event.ctrlKey || isTyping(event.target)) return;
+    event.preventDefault();
+    document.querySelector<HTMLElement>('[data-search]')?.focus();
+  });
   keepSearch(field !== null);
   if (field === null) return;
   field.addEventListener('keydown', (event) => {
@@ -273,13 +263,11 @@ function keyOf(node: Node): string {
   return `${node.closest('table')?.caption?.textContent} ${href}`;
 }
 
-/** The script of the map draws the map itself. Ages are updated in place; people open, close and select. */
+/** The script of the map draws the map itself. Ages are updated in place; people open and close. */
 function mustUpdate(now: HTMLElement, next: HTMLElement): boolean {
   if (now.matches('.map, .banner, .heading, [data-age]')) return false;
   if (now === document.activeElement && isTyping(now)) return false;
   if (now instanceof HTMLDetailsElement) next.toggleAttribute('open', now.open);
-  if (now.hasAttribute('aria-selected')) next.setAttribute('aria-selected', 'true');
-  if (now.classList.contains('selected')) next.classList.add('selected');
   return !now.isEqualNode(next);
 }
 
@@ -315,4 +303,17 @@ export function showConnection(state: StreamState | 'failed'): void {
     .split('`')
     .map((part, i) => (i % 2 === 1 ? element('code', asCalled(part)) : part));
   banner.replaceChildren(...parts);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && target.matches('input, textarea, select, [contenteditable]')
+  );
+}
+
+/** Creates an element with a text. */
+export function element(name: string, text: string): HTMLElement {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
 }

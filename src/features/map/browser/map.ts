@@ -1,7 +1,6 @@
 /** The map of footprints: data, colours, selection, area, and state of the URL. */
 import { h, render } from 'preact';
-import { element } from '../../../core/page/browser/keyboard.ts';
-import { refresh, showConnection } from '../../../core/page/browser/shell.ts';
+import { element, refresh, showConnection } from '../../../core/page/browser/shell.ts';
 import { addressOf, pageData } from '../../../core/page/browser/stream.ts';
 import { copiesOf, drawNames, MapCanvas, place, type View } from './canvas.ts';
 import { colouringOf, type MapData } from './colours.ts';

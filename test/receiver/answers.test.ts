@@ -59,15 +59,6 @@ describe('a notification', () => {
     expect(warned).toMatchObject([{ message: 'quarantined body', fields }]);
   });
 
-  it('is stored under any Content-Type and without one', async ({ receiver }) => {
-    const types = ['application/json; charset=utf-8', 'text/plain', 'multipart/form-data', 'x', ''];
-    for (const contentType of types) {
-      const headers = { 'Content-Type': contentType };
-      const { body } = await exchange(receiver, { ...goodNotification(), headers });
-      expect([contentType, body]).toEqual([contentType, '{"status":"stored"}']);
-    }
-  });
-
   it('is stored once when twenty copies of it arrive at the same time', async ({ receiver }) => {
     const { body } = goodNotification();
     const answers = await Promise.all(

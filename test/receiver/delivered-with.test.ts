@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startListener } from '../../src/core/http/listener.ts';
-import { AppError } from '../../src/core/terms/app-error.ts';
 import type { Intake } from '../../src/core/terms/ports.ts';
 import { createReceiverApp } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
@@ -53,36 +52,6 @@ it('a delivery is reported with the name in its path and its user name, also a d
     [null, username],
     ['alps', username],
   ]);
-});
-
-it('a delivery is not reported when it was refused, for any reason', async () => {
-  const { delivered, post } = await startWithStore();
-  const { body } = goodNotification();
-  const mixed = basic(goodPair.username, otherPair.password);
-  expect(await post('/notifications/alps', `[${body}, {}]`)).toBe(400);
-  expect(await post('/notifications/alps', body, mixed)).toBe(401);
-  expect(await post('/notifications/Alps', body)).toBe(404);
-  expect(await post('/notifications/alps', ' '.repeat(2 ** 20 + 1))).toBe(413);
-  expect(delivered).toEqual([]);
-});
-
-it('a delivery is reported after its commit, and not when the commit fails', async () => {
-  const commit = Promise.withResolvers<void>();
-  const accept = vi.fn(async () => {
-    await commit.promise;
-    return { outcome: 'stored', stored: 1, duplicates: 0 } as const;
-  });
-  const { delivered, post } = await startApp({ accept, checkWritable: async () => undefined });
-  const answered = post('/notifications/alps', goodNotification().body);
-  await vi.waitFor(() => expect(accept).toHaveBeenCalled());
-  expect(delivered).toEqual([]);
-  commit.resolve();
-  expect(await answered).toBe(200);
-  expect(delivered).toEqual([['alps', goodPair.username]]);
-  const fail = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
-  const full = await startApp({ accept: fail, checkWritable: fail });
-  expect(await full.post('/notifications/alps', goodNotification().body)).toBe(503);
-  expect(full.delivered).toEqual([]);
 });
 
 it('the latest time of each delivery is stored while the receiver runs', async () => {

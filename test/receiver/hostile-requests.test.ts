@@ -92,14 +92,6 @@ it('more than 16 KiB of headers are answered 431, hundreds of small ones normall
   expect(await statusesOf(receiver, many(600))).toEqual([200]);
 });
 
-it('a whole URL is served by its path', async ({ receiver }) => {
-  for (const scheme of ['https://localhost', 'http://other.example']) {
-    const path = `${scheme}/notifications/s1`;
-    expect(await statusesOf(receiver, {}, path)).toEqual([200]);
-    expect(await statusesOf(receiver, { Authorization: 'none' }, path)).toEqual([401]);
-  }
-});
-
 describe('a Host', () => {
   it.for([
     [200, ['localhost:1', 'EXAMPLE.org.', '[::1]:8443', '203.0.113.9', 'a_b.example:443', '']],
@@ -127,15 +119,6 @@ describe('a Host', () => {
     expect(answers).toMatchObject([{ status: 400, headers: { connection: 'close' } }]);
     expect((await receiver.store.counts()).notifications).toBe(0);
   });
-});
-
-it('HTTP/1.0, with a Host or without, is answered and closed', async ({ receiver }) => {
-  for (const host of ['Host: h', 'X: y']) {
-    const { body } = goodNotification();
-    const request = started('POST /notifications HTTP/1.0', body).replace('Host: h', host);
-    const answers = await answersTo(receiver, request);
-    expect(answers).toMatchObject([{ status: 200, body: '{"status":"stored"}' }]);
-  }
 });
 
 it('a sender that waits for 100 Continue receives it; other offers are ignored', async ({

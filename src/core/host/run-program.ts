@@ -1,10 +1,10 @@
 /** Runs a program of the user, for sinks and alerts, with a text on its standard input and with limits. */
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { kill } from 'node:process';
+import process from 'node:process';
 import type { Readable, Writable } from 'node:stream';
-import type { Io } from '../cli/io.ts';
+import { type Io, pause } from '../cli/io.ts';
 
 /** Result of a program. */
 export interface ProgramEnd {
@@ -47,131 +47,87 @@ const ownNames: readonly string[] = ['NODE_COMPILE_CACHE', 'earshot_called_as'];
  * After the timeout, the group gets SIGTERM, and SIGKILL after two seconds. A second later, this resolves in any case.
  * The group also gets SIGKILL when the program ends, and when this process exits.
  */
-export function createRunProgram(
-  {
-    env,
-    onExit,
-  }: {
-    env: Readonly<Record<string, string | undefined>>;
-    /** Registers a callback for the exit of this process. */
-    onExit?: (callback: () => void) => void;
-  },
-  sendSignal: SendSignal = kill,
-): RunProgram {
-  const groups = new Set<Group>();
+export function createRunProgram({
+  env,
+  onExit,
+}: {
+  env: Readonly<Record<string, string | undefined>>;
+  /** Registers a callback for the exit of this process. */
+  onExit?: (callback: () => void) => void;
+}): RunProgram {
+  const running = new Set<Child>();
   onExit?.(() => {
-    for (const group of groups) group.send('SIGKILL');
+    for (const child of running) signalGroup(child, 'SIGKILL');
   });
   const passedOn = Object.entries(env).filter(
     ([name]) => !name.startsWith('EARSHOT_') && !ownNames.includes(name),
   );
-  const ownEnv = Object.fromEntries(passedOn);
+  const options = { env: Object.fromEntries(passedOn), detached: true };
   // `async` turns errors that `spawn` throws into rejections, like all others.
   return async ([program = '', ...args], stdin, limits) => {
-    const child = spawn(program, args, {
-      env: ownEnv,
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
+    const child = spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
     // The program may end without reading all input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(stdin);
-    const group = groupOf(child, sendSignal);
-    groups.add(group);
-    return endOf(child, limits, group).finally(() => groups.delete(group));
+    running.add(child);
+    return endOf(child, limits).finally(() => running.delete(child));
   };
 }
 
-/** Throws if the process has ended, or belongs to another user. */
-type SendSignal = (pid: number, signal: 'SIGTERM' | 'SIGKILL') => unknown;
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** A program and its child processes. */
-interface Group {
-  send(name: 'SIGTERM' | 'SIGKILL'): void;
+/** Sends a signal to a program and its child processes. */
+function signalGroup({ pid }: Child, name: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch {
+    // Already ended, or of another user.
+  }
 }
 
-function groupOf({ pid }: ChildProcess, sendSignal: SendSignal): Group {
-  return {
-    send: (name) => {
-      if (pid === undefined) return;
-      try {
-        sendSignal(-pid, name);
-      } catch {
-        // Already ended, or of another user.
-      }
-    },
+async function endOf(child: Child, limits: Parameters<RunProgram>[2]): Promise<ProgramEnd> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProgramEnd>();
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] = (output[name] + text).slice(-outputCharactersMax);
+    });
+  }
+  let timedOut = false;
+  const ended = new AbortController();
+  const stop = async () => {
+    signalGroup(child, 'SIGTERM');
+    await pause(graceMs, ended.signal);
+    if (ended.signal.aborted) return;
+    signalGroup(child, 'SIGKILL');
+    await pause(abandonAfterMs, ended.signal);
+    child.unref();
+    resolve({ exitCode: null, signal: null, timedOut: true, ...output });
   };
-}
-
-function endOf(
-  child: ChildProcessByStdio<Writable, Readable, Readable>,
-  limits: Parameters<RunProgram>[2],
-  group: Group,
-): Promise<ProgramEnd> {
-  return new Promise((resolve, reject) => {
-    const output = { stdout: '', stderr: '' };
-    const abandon = () => {
-      for (const part of [child.stdin, child.stdout, child.stderr]) part.destroy();
-      child.unref();
-      resolve({ exitCode: null, signal: null, timedOut: true, ...output });
+  const timeout = setTimeout(() => {
+    timedOut = true;
+    void stop();
+  }, limits.timeoutMs);
+  limits.signal.addEventListener('abort', stop, { signal: ended.signal });
+  if (limits.signal.aborted) void stop();
+  // A running program that cannot be signalled still emits `exit`.
+  child.on('error', (error) => child.pid === undefined && reject(error));
+  child.on('exit', (exitCode, signal) => {
+    ended.abort();
+    // Ends the remaining child processes.
+    signalGroup(child, 'SIGKILL');
+    const done = () => {
+      clearTimeout(late);
+      resolve({ exitCode, signal, timedOut, ...output });
     };
-    const timeout = startTimeout(limits, { group, abandon });
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (text: string) => {
-        output[name] = (output[name] + text).slice(-outputCharactersMax);
-      });
-    }
-    child.on('error', (error) => {
-      // A running program that cannot be signalled still emits `exit`.
-      if (child.pid !== undefined) return;
-      timeout.clear();
-      reject(error);
-    });
-    child.on('exit', (exitCode, signal) => {
-      timeout.clear();
-      // Ends the remaining child processes.
-      group.send('SIGKILL');
-      const done = () => {
-        clearTimeout(timer);
-        child.stdout.destroy();
-        child.stderr.destroy();
-        resolve({ exitCode, signal, timedOut: timeout.hasExpired(), ...output });
-      };
-      const timer = setTimeout(done, outputGraceMs);
-      child.on('close', done);
-    });
+    const late = setTimeout(done, outputGraceMs);
+    child.on('close', done);
   });
-}
-
-function startTimeout(
-  { timeoutMs, signal }: Parameters<RunProgram>[2],
-  { group, abandon }: { group: Group; abandon: () => void },
-) {
-  let hasExpired = false;
-  let nextStep: NodeJS.Timeout | undefined;
-  const killAll = () => {
-    group.send('SIGKILL');
-    nextStep = setTimeout(abandon, abandonAfterMs);
-  };
-  const end = () => {
-    if (nextStep !== undefined) return;
-    group.send('SIGTERM');
-    nextStep = setTimeout(killAll, graceMs);
-  };
-  const timer = setTimeout(() => {
-    hasExpired = true;
-    end();
-  }, timeoutMs);
-  signal.addEventListener('abort', end);
-  if (signal.aborted) end();
-  return {
-    hasExpired: () => hasExpired,
-    clear: () => {
-      clearTimeout(timer);
-      clearTimeout(nextStep);
-      signal.removeEventListener('abort', end);
-    },
-  };
+  return promise.finally(() => {
+    clearTimeout(timeout);
+    ended.abort();
+    for (const part of [child.stdin, child.stdout, child.stderr]) part.destroy();
+  });
 }
 
 /** Returns null if the program can be executed; otherwise the reason, to follow "… cannot be run: ". */

@@ -19,11 +19,8 @@ const closeTimeoutMs = 10_000;
 /** Time without a call after which a thread that does not end returns unused memory. */
 const collectSeconds = 10;
 
-/** First delay before a failed thread is restarted. Doubles with each failure, up to the maximum of the thread. */
+/** Delay before a failed thread may be restarted. */
 const restartDelayMs = 1_000;
-
-/** A thread that ran for this time is restarted after the first delay again. */
-const stableMs = 60_000;
 
 /** A contained thread counts as blocked after this time without a message; the first one may take longer. */
 const silentSecondsMax = 10;
@@ -45,8 +42,6 @@ interface ThreadOptions {
   idleSeconds?: number;
   /** True if only a call, of which there is one at a time, keeps the process alive. */
   isUnreferenced?: boolean;
-  /** Maximum delay before a restart; by default the first one. */
-  restartDelayMaxMs?: number;
   /**
    * Contains a library that may block or use any memory: ends the thread when it does not respond, or when its buffers,
    * which the heap does not include, are larger than this.
@@ -54,8 +49,6 @@ interface ThreadOptions {
   containedBufferBytes?: number;
   /** Called with each event of the thread; must not throw. */
   onEvent?: (event: never) => void;
-  /** Called when the thread has failed; must not throw. */
-  onFailure?: () => void;
 }
 
 export function startThread(file: URL, options: WorkerOptions): Worker {
@@ -67,37 +60,44 @@ export function startThread(file: URL, options: WorkerOptions): Worker {
 /** Tests replace the function, to run what a thread does without its start, which takes most of their time. */
 export const threads = { start: startThread };
 
+interface PendingCall {
+  sentAtSecond: number;
+  resolve(value: unknown): void;
+  reject(error: AppError): void;
+  /** Called when the thread has answered the request, also after the call was rejected. */
+  onDone(): void;
+}
+
 export class Thread implements Caller {
   readonly #file: URL;
   readonly #options: ThreadOptions;
-  readonly #calls: PendingCalls;
   #worker: Worker | undefined;
+  readonly #calls = new Map<number, PendingCall>();
+  #lastId = 0;
   /** Ends of threads that were idle and finish closing. */
   readonly #ending = new Set<Promise<void>>();
   /** The error of the failed thread; cleared when it may be restarted. */
   #failure: AppError | undefined;
-  #startedAtMs = 0;
-  #restartDelayMs = restartDelayMs;
   #retryTimer: NodeJS.Timeout | undefined;
   #onStarted: () => void = () => undefined;
   #closed = false;
+  // Counted seconds in which this thread ran, not clock time: the system clock may be changed, the process paused.
+  #second = 0;
+  #usedAtSecond = 0;
+  /** Second until which a contained thread must send a message. */
+  #silentUntilSecond = 0;
+  /** Undefined while nothing is counted, so that an idle process sleeps. */
+  #ticker: NodeJS.Timeout | undefined;
 
   constructor(file: URL, options: ThreadOptions) {
     this.#file = file;
     this.#options = options;
-    const { callTimeoutSeconds = Number.POSITIVE_INFINITY, idleSeconds } = options;
-    const whenIdle = () => (idleSeconds === undefined ? this.#collect() : this.#endIdle());
-    this.#calls = new PendingCalls({
-      ...{ owner: options.owner, timeoutSeconds: callTimeoutSeconds },
-      ...{ idleSeconds: idleSeconds ?? collectSeconds, onIdle: whenIdle },
-    });
   }
 
   /** Resolves when the thread has started; rejects with the error when it cannot. */
   async start(): Promise<void> {
-    const { id, answer } = this.#calls.add<void>();
-    this.#onStarted = () => this.#calls.settle([{ id, value: undefined }]);
-    this.#running();
+    const { id, answer } = this.expect<void>();
+    this.#onStarted = () => this.#settle([{ id, value: undefined }]);
     await answer;
   }
 
@@ -113,11 +113,11 @@ export class Thread implements Caller {
   ): Promise<unknown> {
     if (signal?.aborted) throw cancelled();
     const worker = this.#running();
-    const { id, answer } = this.#calls.add<unknown>();
+    const { id, answer } = this.expect<unknown>();
     try {
       worker.postMessage({ id, op, args } satisfies ThreadRequest, moved);
     } catch (error) {
-      this.#calls.remove(id);
+      this.#calls.delete(id);
       throw error;
     }
     if (this.#options.isUnreferenced === true) {
@@ -126,7 +126,7 @@ export class Thread implements Caller {
     }
     if (signal === undefined) return answer;
     const cancel = () => {
-      this.#calls.cancel(id, cancelled());
+      this.#calls.get(id)?.reject(cancelled());
       worker.postMessage({ id, op: 'cancel', args: [] } satisfies ThreadRequest);
     };
     signal.addEventListener('abort', cancel, { once: true });
@@ -134,13 +134,18 @@ export class Thread implements Caller {
   }
 
   /** Returns a new id and the promise of its answer, for a request with several ids. */
-  expect<Value>(onDone: () => void): { id: number; answer: Promise<Value> } {
+  expect<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
     this.#running();
-    return this.#calls.add<Value>(onDone);
+    this.#lastId += 1;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#calls.set(this.#lastId, { sentAtSecond: this.#second, resolve, reject, onDone });
+    this.#count();
+    // The thread answers each request with a value of the type of its operation.
+    return { id: this.#lastId, answer: promise as Promise<Value> };
   }
 
   /** Sends a request with ids from `expect`. Without a running thread, those calls have already failed. */
-  send(op: string, args: readonly unknown[], transfer: ArrayBuffer[]): void {
+  send(op: string, args: readonly unknown[], transfer: ArrayBuffer[] = []): void {
     this.#worker?.postMessage({ id: 0, op, args } satisfies ThreadRequest, transfer);
   }
 
@@ -161,19 +166,24 @@ export class Thread implements Caller {
     await Promise.all(this.#ending);
     this.#closed = true;
     clearTimeout(this.#retryTimer);
-    this.#calls.stop();
+    this.#failAll(this.#unavailable('is closed'));
+  }
+
+  #unavailable(problem: string, thread?: ThreadFault, cause?: unknown): AppError {
+    const facts = thread === undefined ? {} : { thread };
+    const message = `The thread of ${this.#options.owner} ${problem}.`;
+    return new AppError('unavailable', message, { cause, facts });
   }
 
   #running(): Worker {
-    if (this.#closed)
-      throw new AppError('unavailable', `The thread of ${this.#options.owner} is closed.`);
+    if (this.#closed) throw this.#unavailable('is closed');
     if (this.#failure !== undefined) throw this.#failure;
     this.#worker ??= this.#spawn();
     return this.#worker;
   }
 
   #spawn(): Worker {
-    const { owner, data, heapMb, containedBufferBytes, isUnreferenced, onEvent } = this.#options;
+    const { data, heapMb, containedBufferBytes, isUnreferenced, onEvent } = this.#options;
     const isContained = containedBufferBytes !== undefined;
     const worker = threads.start(this.#file, {
       workerData: { data, isContained } satisfies ThreadData,
@@ -181,16 +191,13 @@ export class Thread implements Caller {
       stdout: isContained && !isUnreferenced,
       resourceLimits: { maxYoungGenerationSizeMb, maxOldGenerationSizeMb: heapMb },
     });
-    this.#startedAtMs = performance.now();
-    const failed = (thread: ThreadFault, problem: string, cause?: unknown) => {
-      const message = `The thread of ${owner} ${problem}.`;
-      this.#fail(worker, new AppError('unavailable', message, { cause, facts: { thread } }));
-    };
-    const noteAlive = isContained ? watch(worker, failed) : () => undefined;
+    this.#silentUntilSecond = this.#second + startSecondsMax;
+    const failed = (thread: ThreadFault, problem: string, cause?: unknown) =>
+      this.#fail(worker, this.#unavailable(problem, thread, cause));
     worker.on('message', (message: ThreadMessage) => {
-      noteAlive();
+      if (worker === this.#worker) this.#silentUntilSecond = this.#second + silentSecondsMax;
       if (message.kind === 'settled') {
-        this.#calls.settle(message.settled);
+        this.#settle(message.settled);
         if (message.event !== undefined) onEvent?.(message.event as never);
       } else if (message.kind === 'started') this.#onStarted();
       else if (message.kind === 'failed') this.#fail(worker, deserializeError(message.error));
@@ -208,9 +215,69 @@ export class Thread implements Caller {
     return worker;
   }
 
-  /** Makes the idle thread return unused memory. */
-  #collect(): void {
-    this.#worker?.postMessage({ id: 0, op: 'collect', args: [] } satisfies ThreadRequest);
+  #settle(settled: readonly Settled[]): void {
+    for (const one of settled) {
+      const call = this.#calls.get(one.id);
+      this.#calls.delete(one.id);
+      call?.onDone();
+      if ('error' in one) call?.reject(deserializeError(one.error));
+      else call?.resolve(one.value);
+    }
+  }
+
+  #fail(worker: Worker, failure: AppError): void {
+    if (worker !== this.#worker) return;
+    this.#worker = undefined;
+    void worker.terminate();
+    this.#failure = failure;
+    this.#retryTimer = setTimeout(() => {
+      this.#failure = undefined;
+    }, restartDelayMs).unref();
+    this.#failAll(failure);
+  }
+
+  #failAll(error: AppError): void {
+    this.#stopCounting();
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const call of calls) {
+      call.onDone();
+      call.reject(error);
+    }
+  }
+
+  #count(): void {
+    this.#usedAtSecond = this.#second;
+    this.#ticker ??= setInterval(() => this.#tick(), 1_000).unref();
+  }
+
+  #stopCounting(): void {
+    clearInterval(this.#ticker);
+    this.#ticker = undefined;
+  }
+
+  /** Ends a contained thread without messages, rejects calls without an answer, and ends the idle thread. */
+  #tick(): void {
+    this.#second += 1;
+    const { containedBufferBytes, callTimeoutSeconds = Number.POSITIVE_INFINITY } = this.#options;
+    const isContained = containedBufferBytes !== undefined;
+    const worker = this.#worker;
+    if (isContained && worker !== undefined && this.#second > this.#silentUntilSecond) {
+      this.#fail(worker, this.#unavailable('does not respond', 'silent'));
+      return;
+    }
+    for (const { sentAtSecond, reject } of this.#calls.values()) {
+      if (this.#second - sentAtSecond < callTimeoutSeconds) break;
+      // Rejecting a call again has no effect.
+      reject(this.#unavailable('did not answer in time'));
+    }
+    const { idleSeconds } = this.#options;
+    if (this.#calls.size > 0) this.#usedAtSecond = this.#second;
+    if (this.#second - this.#usedAtSecond < (idleSeconds ?? collectSeconds)) return;
+    this.#usedAtSecond = this.#second;
+    if (idleSeconds === undefined) this.send('collect', []);
+    else this.#endIdle();
+    if (!isContained || this.#worker === undefined) this.#stopCounting();
   }
 
   /** Without pending calls, nobody waits for the thread; its messages and its exit are ignored. */
@@ -222,42 +289,6 @@ export class Thread implements Caller {
     const ended = endOf(worker).finally(() => this.#ending.delete(ended));
     this.#ending.add(ended);
   }
-
-  #fail(worker: Worker, failure: AppError): void {
-    if (worker !== this.#worker) return;
-    this.#worker = undefined;
-    void worker.terminate();
-    this.#failure = failure;
-    const { restartDelayMaxMs = restartDelayMs, onFailure } = this.#options;
-    const isStable = performance.now() - this.#startedAtMs > stableMs;
-    const delayMs = isStable ? restartDelayMs : this.#restartDelayMs;
-    this.#restartDelayMs = Math.min(2 * delayMs, restartDelayMaxMs);
-    clearTimeout(this.#retryTimer);
-    this.#retryTimer = setTimeout(() => {
-      this.#failure = undefined;
-    }, delayMs);
-    this.#retryTimer.unref();
-    this.#calls.failAll(failure);
-    onFailure?.();
-  }
-}
-
-/**
- * Reports a thread without messages as blocked. Counts seconds in which this thread ran, so that neither a pause of the
- * process nor its own delays count. Returns a function that notes a message.
- */
-function watch(worker: Worker, failed: (thread: ThreadFault, problem: string) => void): () => void {
-  let secondsMax = startSecondsMax;
-  let seconds = 0;
-  const timer = setInterval(() => {
-    seconds += 1;
-    if (seconds > secondsMax) failed('silent', 'does not respond');
-  }, 1_000).unref();
-  worker.on('exit', () => clearInterval(timer));
-  return () => {
-    secondsMax = silentSecondsMax;
-    seconds = 0;
-  };
 }
 
 /** Resolves when a thread that was asked to close has ended; terminates it after a timeout. */
@@ -269,120 +300,4 @@ async function endOf(worker: Worker): Promise<void> {
 
 function cancelled(): AppError {
   return new AppError('cancelled', 'The call was cancelled before an answer.');
-}
-
-interface PendingCall {
-  sentAtSecond: number;
-  resolve(value: unknown): void;
-  reject(error: AppError): void;
-  /** Called when the thread has answered the request, also after the call was rejected. */
-  onDone(): void;
-  isTimedOut: boolean;
-}
-
-interface CallOptions {
-  owner: string;
-  /** A call without an answer is rejected after this time; its operation may still run. */
-  timeoutSeconds: number;
-  idleSeconds: number;
-  /** Called after `idleSeconds` without a pending call. */
-  onIdle: () => void;
-}
-
-class PendingCalls {
-  readonly #calls = new Map<number, PendingCall>();
-  #lastId = 0;
-  // Counted seconds, not clock time: the system clock may be changed.
-  #second = 0;
-  #usedAtSecond = 0;
-  /** Undefined while nothing is counted, so that an idle process sleeps. */
-  #ticker: NodeJS.Timeout | undefined;
-  readonly #options: CallOptions;
-
-  constructor(options: CallOptions) {
-    this.#options = options;
-  }
-
-  /** Returns a new id and the promise of its answer. */
-  add<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    this.#count();
-    const answer = new Promise<Value>((resolve, reject) => {
-      // The thread answers each request with a value of the type of its operation.
-      this.#calls.set(id, {
-        sentAtSecond: this.#second,
-        resolve: resolve as (value: unknown) => void,
-        reject,
-        onDone,
-        isTimedOut: false,
-      });
-    });
-    return { id, answer };
-  }
-
-  settle(settled: readonly Settled[]): void {
-    for (const one of settled) {
-      const call = this.#calls.get(one.id);
-      this.#calls.delete(one.id);
-      call?.onDone();
-      if ('error' in one) call?.reject(deserializeError(one.error));
-      else call?.resolve(one.value);
-    }
-  }
-
-  remove(id: number): void {
-    this.#calls.delete(id);
-  }
-
-  /** Rejects a call. Its answer, if any, is ignored. */
-  cancel(id: number, error: AppError): void {
-    this.#calls.get(id)?.reject(error);
-  }
-
-  failAll(error: AppError): void {
-    const calls = [...this.#calls.values()];
-    this.#calls.clear();
-    for (const call of calls) {
-      call.onDone();
-      call.reject(error);
-    }
-  }
-
-  stop(): void {
-    this.#stopCounting();
-    this.failAll(new AppError('unavailable', `The thread of ${this.#options.owner} is closed.`));
-  }
-
-  #count(): void {
-    this.#usedAtSecond = this.#second;
-    this.#ticker ??= setInterval(() => this.#tick(), 1000).unref();
-  }
-
-  #stopCounting(): void {
-    clearInterval(this.#ticker);
-    this.#ticker = undefined;
-  }
-
-  #tick(): void {
-    this.#second += 1;
-    if (this.#calls.size > 0) {
-      this.#usedAtSecond = this.#second;
-      this.#rejectTimedOut();
-    } else if (this.#second - this.#usedAtSecond >= this.#options.idleSeconds) {
-      this.#stopCounting();
-      this.#options.onIdle();
-    }
-  }
-
-  #rejectTimedOut(): void {
-    for (const call of this.#calls.values()) {
-      if (this.#second - call.sentAtSecond < this.#options.timeoutSeconds) return;
-      if (call.isTimedOut) continue;
-      call.isTimedOut = true;
-      call.reject(
-        new AppError('unavailable', `The thread of ${this.#options.owner} did not answer in time.`),
-      );
-    }
-  }
 }

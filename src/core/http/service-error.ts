@@ -90,35 +90,28 @@ function sentencesOf(
   purpose: string,
   facts: string,
 ): [message: string, advice?: string] {
-  switch (code) {
-    case 'unauthorized':
-      return [`The catalogue refused to ${purpose} ${facts}: the access token is not valid.`];
-    case 'not_found':
-      return [
-        `The catalogue could not ${purpose} ${facts}: the subscription does not exist.`,
-        'To list all: `earshot subscriptions list`.',
-      ];
-    case 'conflict':
-      return [
-        `The catalogue refused to ${purpose} ${facts}: the request conflicts with existing data.`,
-      ];
-    case 'too_many': {
-      const waitMs = retryAfterMs(headers);
-      const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} seconds`;
-      return [`The catalogue refused to ${purpose} ${facts}: too many requests.`, `Retry ${when}.`];
-    }
-    case 'unavailable':
-      return status >= 300 && status < 400
-        ? [
-            `The catalogue did not ${purpose}: it redirects to ${originOf(headers)} ${facts}.`,
-            'earshot does not follow redirects, to protect the access token. Check EARSHOT_CATALOGUE_URL.',
-          ]
-        : [`The catalogue could not ${purpose} ${facts}.`, 'Retry later.'];
-    default:
-      return status === 404 || status === 405
-        ? [`The catalogue refused to ${purpose} ${facts}.`, 'Check EARSHOT_CATALOGUE_URL.']
-        : [`The catalogue refused to ${purpose} ${facts}.`];
+  const refused = `The catalogue refused to ${purpose} ${facts}`;
+  const couldNot = `The catalogue could not ${purpose} ${facts}`;
+  if (code === 'unauthorized') return [`${refused}: the access token is not valid.`];
+  if (code === 'conflict') return [`${refused}: the request conflicts with existing data.`];
+  if (code === 'not_found') {
+    const advice = 'To list all: `earshot subscriptions list`.';
+    return [`${couldNot}: the subscription does not exist.`, advice];
   }
+  if (code === 'too_many') {
+    const waitMs = retryAfterMs(headers);
+    const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} seconds`;
+    return [`${refused}: too many requests.`, `Retry ${when}.`];
+  }
+  if (status >= 300 && status < 400) {
+    return [
+      `The catalogue did not ${purpose}: it redirects to ${originOf(headers)} ${facts}.`,
+      'earshot does not follow redirects, to protect the access token. Check EARSHOT_CATALOGUE_URL.',
+    ];
+  }
+  if (code === 'unavailable') return [`${couldNot}.`, 'Retry later.'];
+  const isWrongUrl = status === 404 || status === 405;
+  return [`${refused}.`, ...(isWrongUrl ? ['Check EARSHOT_CATALOGUE_URL.'] : [])] as [string];
 }
 
 /** Returns only the origin of a redirect: the rest of the URL may contain anything. */

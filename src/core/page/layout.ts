@@ -102,13 +102,6 @@ function scopeNote({ page, state, url }: Frame): Html | string {
 <a href="${linkTo(path, kept)}">Reset</a></p>`;
 }
 
-/** Renders the choice of the period for a page whose state cannot be read; nothing on pages without one. */
-export function periodOnly({ path, scope, back }: PageRoute, url: URL): Html | undefined {
-  if (!scope.includes('period') || url.pathname !== path) return undefined;
-  const { since: _, until: __, ...kept } = Object.fromEntries(url.searchParams);
-  return stateForm(path, periodChoice({ since: undefined, until: undefined }, back), kept);
-}
-
 /** In a narrow window, a button opens the pages; it has a mark if one of them has. */
 function sidebar({ pages, page, state, status, assets }: Frame): Html {
   const shared = state === null ? {} : navigationState(state);

@@ -7,7 +7,7 @@ import { exceedsLimit, isBelow, statusOf } from '../http/problem.ts';
 import type { Status } from '../status/status.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
 import { type Assets, loadAssets } from './assets.ts';
-import { document, type PageRoute, periodOnly } from './layout.ts';
+import { document, type PageRoute } from './layout.ts';
 import { command, findings, type Html, html, panel } from './markup.ts';
 import { readPageState } from './page-state.ts';
 
@@ -60,9 +60,8 @@ export function addPages(app: Hono<Environment>, parts: ConsoleParts, options: P
         onFailure(failure, requestId, c.req.path);
         // The status may be what failed; that is logged above.
         const status = await parts.status().catch(() => null);
-        const controls = periodOnly(route, urlInside(c));
         const frame = { pages, page: route, assets: loaded, status };
-        return failurePage(failure, { ...frame, requestId, controls });
+        return failurePage(failure, { ...frame, requestId });
       }
     };
     app.get(route.path, (c) => show(c, ''));
@@ -158,7 +157,6 @@ async function failurePage(
   error: Error,
   {
     requestId,
-    controls,
     ...frame
   }: {
     pages: readonly PageRoute[];
@@ -166,17 +164,14 @@ async function failurePage(
     assets: Assets;
     status: Status | null;
     requestId: string;
-    /** Shown for an invalid address: a choice that replaces the period. */
-    controls?: Html | undefined;
   },
 ): Promise<Response> {
   const status = statusOf(error);
   const { title, reason, next } = explanationOf(error, status, requestId);
   const details = status < 500 && error instanceof AppError ? error.details : [];
   const body = panel(title, html`<p>${reason}</p>${findings(details)}${next}`);
-  const form = status === 400 && controls !== undefined ? { controls } : {};
   const page = await document(
-    { title, body, refresh: status === 503, failed: true, ...form },
+    { title, body, refresh: status === 503, failed: true },
     { ...frame, state: null },
   );
   const headers: Record<string, string> =

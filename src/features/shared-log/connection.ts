@@ -11,8 +11,6 @@ import type { DatabaseOperations } from './database-thread.ts';
 const heapMb = 256;
 const containedBufferBytes = 256 * 2 ** 20;
 
-const restartDelayMaxMs = 10_000;
-
 /** Timeout of reading and upkeep. */
 const queryTimeoutMs = 10_000;
 
@@ -82,7 +80,7 @@ const faults: Record<ThreadFault, string> = {
 /** Opens connections on demand. */
 export function openConnections(urls: readonly string[]): Connections {
   const thread = new Thread(moduleFile('./database-thread', import.meta.url), {
-    ...{ owner: 'the shared log', data: urls, heapMb, containedBufferBytes, restartDelayMaxMs },
+    ...{ owner: 'the shared log', data: urls, heapMb, containedBufferBytes },
   });
   const calls = remote<DatabaseOperations>(thread);
   return {

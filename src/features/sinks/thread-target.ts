@@ -21,9 +21,6 @@ import {
 const heapMb = 128;
 const containedBufferBytes = 128 * 2 ** 20;
 
-/** A sink is also paused after failures. */
-const restartDelayMaxMs = 30_000;
-
 /** Data of the thread. */
 export interface ThreadTarget {
   name: string;
@@ -60,7 +57,7 @@ function faultOf(error: unknown, signal: AbortSignal): string {
 
 function startThread({ name, timeoutMs, urls, target }: ThreadTarget): Thread {
   const data: ThreadTarget = { name, timeoutMs, urls, target };
-  const limits = { heapMb, containedBufferBytes, restartDelayMaxMs };
+  const limits = { heapMb, containedBufferBytes };
   const owner = `the sink ${name}`;
   return new Thread(moduleFile('./target-thread', import.meta.url), { owner, data, ...limits });
 }

@@ -135,10 +135,4 @@ describe('pages behind a prefix', () => {
     const redirect = await context.get(`${sent}/map?bbox=5,45,11,48`, { headers });
     expect(redirect.headers.location).toMatch(/^\/ear\/map\?/);
   });
-
-  it('with the name of an own path are found without it only', async () => {
-    const context = await open('https://example.org/stac');
-    const { json } = await context.get('/stac/search?limit=1');
-    expect(json.links[0].href).toBe('https://example.org/stac/stac/search?limit=1');
-  });
 });

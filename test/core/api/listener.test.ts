@@ -1,6 +1,3 @@
-/** Requests that the private listener answers, and requests that it refuses. */
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-context.ts';
 
@@ -19,13 +16,6 @@ function expectFormOf(path: string, { json, headers }: Answer) {
 const basic = (words: string) => ({ authorization: `Basic ${btoa(words)}` });
 
 describe('the private listener without a password', () => {
-  it('refuses a second Host', async () => {
-    const { port } = await openConsole();
-    const socket = connect(port, '127.0.0.1');
-    socket.end('GET /api HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n');
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
-  });
-
   it('answers under its own names, on any port, and its listen address', async () => {
     const { get, port } = await openConsole();
     const names = ['localhost', 'LOCALHOST:1', '127.0.0.1', `127.0.0.1:${port}`, '[::1]:8080'];
@@ -54,15 +44,6 @@ describe('the private listener without a password', () => {
 });
 
 describe('the private listener with a password', () => {
-  it('accepts the right user, under any name', async () => {
-    const { get } = await openWithPassword();
-    const headers = { ...basic('earshot:a: word'), host: 'earshot.example.org' };
-    for (const path of [...paths, '/', '/metrics'])
-      expect(await get(path, { headers })).toMatchObject({ status: 200 });
-    const { json } = await get('/api/openapi.json', { headers });
-    expect(json.security).toEqual([{ login: [] }]);
-  });
-
   it.each([
     ['nothing', {}],
     ['another password', basic('earshot:word')],
@@ -93,15 +74,6 @@ describe('every request', () => {
       }
     }
     expect(await get('/readyz', { method: 'POST' })).toMatchObject({ status: 405 });
-  });
-
-  it('by HEAD gets only the headers', async () => {
-    const { get } = await openConsole({ readiness: async () => ['writer'] });
-    for (const path of [...paths, '/live', '/healthz', '/metrics', '/readyz']) {
-      const status = path === '/readyz' ? 503 : 200;
-      const answer = await get(path, { method: 'HEAD' });
-      expect([path, answer.status, answer.text]).toEqual([path, status, '']);
-    }
   });
 
   it("from another site's page is refused; from its own page, or a typed address, it is not", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { hourUs } from '../../../src/core/terms/dates.ts';
 import { writeKey } from '../../../src/filter/products.ts';
-import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
+import { sampleStatus } from '../../features/status/status-sample.ts';
 import {
   type Console,
   createMemoryCompleteness,
@@ -192,28 +192,6 @@ describe('the OpenAPI document', () => {
     expect(names).toEqual(['Link', 'earshot-warning', 'earshot-index-lag']);
     const { headers } = await context.get('/api/products?bbox=30,-90,29,90&format=csv&limit=1');
     expect(names.filter((name) => headers[name.toLowerCase()] === undefined)).toEqual([]);
-  });
-
-  it('describes the status of a receiver without any state', async () => {
-    const context = await openConsole({ status: async () => emptyStatus() });
-    const { json } = await readDocument(context);
-    const answer = json.paths['/api/status'].get.responses[200].content['application/json'];
-    const schema = z.fromJSONSchema(answer.schema);
-    const status = (await context.get('/api/status')).json;
-    expect(schema.safeParse(status).error).toBeUndefined();
-    expect(schema.safeParse({ ...status, at: 'now' }).success).toBe(false);
-  });
-
-  it('describes problem responses', async () => {
-    const context = await openWithAll();
-    const { json } = await readDocument(context);
-    const schema = json.components.schemas.Problem;
-    for (const path of ['/api/products?filter=Name', '/api/notifications?limit=0']) {
-      const answer = await context.get(path);
-      expect(answer.status).toBe(400);
-      expect(z.fromJSONSchema(schema).safeParse(answer.json).error).toBeUndefined();
-      expect(Object.keys(answer.json).filter((name) => !(name in schema.properties))).toEqual([]);
-    }
   });
 });
 

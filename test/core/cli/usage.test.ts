@@ -100,14 +100,6 @@ it('reports a path that is a file', async () => {
   );
 });
 
-describe('a group without a command', () => {
-  it.each([['sinks'], ['quarantine'], ['admin index']])('prints its list: %s', async (group) => {
-    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
-    const { err } = await runCommand(`${group} --json`, { env });
-    expect(err).toMatch(/There is no (database|product index)/);
-  });
-});
-
 describe('faulty settings', () => {
   it('of other commands do not stop query', async () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot', EARSHOT_TLS: 'maybe' };
@@ -148,24 +140,6 @@ it('--json is the short form of -o, --output json in every command', () => {
   });
   expect(wrong.map(({ name }) => name)).toEqual([]);
   expect(withFlag('--json').length).toBeGreaterThan(25);
-});
-
-it.each([
-  ['--output', '-o'],
-  ['--limit', '-n'],
-  ['--follow', '-f'],
-])('%s has the short form %s in every command', (long, short) => {
-  const wrong = withFlag(long).filter(({ option }) => option.short !== short);
-  expect(wrong.map(({ name }) => name)).toEqual([]);
-});
-
-it('a short form stands for one option in all commands', () => {
-  const meanings = new Map<string, Set<string | undefined>>();
-  for (const { option } of options) {
-    if (option.short === undefined) continue;
-    meanings.set(option.short, (meanings.get(option.short) ?? new Set()).add(option.long));
-  }
-  expect([...meanings].filter(([, names]) => names.size > 1)).toEqual([]);
 });
 
 it('a time range uses only --since and --until', () => {

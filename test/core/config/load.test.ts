@@ -58,13 +58,6 @@ describe('the environment', () => {
     expect(facts.problems).toEqual(expect.arrayContaining(problems));
     expect(details).toHaveLength(problems.length);
   });
-
-  it('is refused with one line that has the number of problems and the page to read', () => {
-    const many = refusalOf(() => loadConfig(environment({}), ['serve']));
-    expect(many.code).toBe('configuration');
-    expect(many.message).toMatch(/^2 problems .*docs\/reference\/configuration\.md/);
-    expect(refusalOf(() => configWith({ EARSHOT_LISTEN: 'x' })).message).toMatch(/^One problem /);
-  });
 });
 
 describe('a secret from a file', () => {

@@ -4,12 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  createOwnerOnly,
-  makeDirectory,
-  readOwnerOnly,
-  writeOwnerOnly,
-} from '../../../src/core/host/files.ts';
+import { makeDirectory, readOwnerOnly, writeOwnerOnly } from '../../../src/core/host/files.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 describe('creating a folder', () => {
@@ -22,11 +17,6 @@ describe('creating a folder', () => {
       (path) => statSync(join(folder, path)).mode & 0o777,
     );
     expect(modes).toEqual([0o755, 0o700, 0o700]);
-  });
-
-  // Node's own function does not return from there.
-  it.runIf(process.platform === 'linux')('gives up where none can be created', () => {
-    expect(() => makeDirectory('/proc/earshot/data')).toThrow('ENOENT');
   });
 });
 
@@ -65,13 +55,6 @@ describe('a file with a secret', () => {
     );
   });
 
-  it('is created only where there is none', async () => {
-    const path = join(temporaryDirectory(), 'database');
-    await writeOwnerOnly(path, 'content');
-    createOwnerOnly(path);
-    expect(readOwnerOnly(path)).toBe('content');
-  });
-
   it('behind a link is checked at the end of the link', async () => {
     const folder = temporaryDirectory();
     await writeOwnerOnly(join(folder, 'secret'), 'x');
@@ -95,24 +78,6 @@ describe('a file with a secret', () => {
     mkdirSync(path);
     await expect(writeOwnerOnly(path, 'x')).rejects.toThrow('EISDIR');
     expect(readdirSync(folder)).toEqual(['secret']);
-  });
-
-  it('is one of the written ones, complete, when many writers run at once', async () => {
-    const path = join(temporaryDirectory(), 'secret');
-    const texts = Array.from({ length: 30 }, (_, i) => String(i % 10).repeat(20_000));
-    const seen = new Set<string | null>();
-    const written = Promise.all(texts.map((text) => writeOwnerOnly(path, text)));
-    let isDone = false;
-    void written.then(() => {
-      isDone = true;
-    });
-    while (!isDone) {
-      seen.add(readOwnerOnly(path));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    await written;
-    seen.add(readOwnerOnly(path));
-    expect([...seen].filter((text) => text !== null && !texts.includes(text))).toEqual([]);
   });
 });
 

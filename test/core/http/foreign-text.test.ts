@@ -1,5 +1,3 @@
-/** Texts of other services: unchanged, but without our secrets and terminal control characters. */
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { foreignText, hintOf } from '../../../src/core/http/foreign-text.ts';
 
@@ -49,15 +47,6 @@ describe('a secret', () => {
     const shown = foreignText(`1234567 ${secret}`, { secrets: [secret], charactersMax: 12 });
     expect(shown).toBe('1234567 …');
   });
-
-  it('is found in any text, whatever surrounds it', () => {
-    const any = fc.uint16Array().map((units) => String.fromCharCode(...units));
-    fc.assert(
-      fc.property(any, any, fc.stringMatching(/^[!-~]{6,40}$/), (before, after, word) => {
-        expect(plain(before + word + after, [word])).not.toContain(word);
-      }),
-    );
-  });
 });
 
 describe('a body of unknown form', () => {
@@ -68,9 +57,5 @@ describe('a body of unknown form', () => {
     ['', ''],
   ])('%j is reported as %j', (body, hint) => {
     expect(hintOf(body)).toBe(hint);
-  });
-
-  it('made to be slow is read quickly', () => {
-    expect(hintOf('<title'.repeat(150_000))).toBe('(a web page)');
   });
 });

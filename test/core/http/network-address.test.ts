@@ -92,24 +92,6 @@ describe("the client's address", () => {
   ])('is read from the entry %j', (entry, client) => {
     expect(seen('10.1.1.1', entry)).toBe(client);
   });
-
-  it.each([
-    ...['', ' ', 'unknown', '203.0.113', '203.0.113.256', '0xcb.0.113.5', '203.0.113.5:port'],
-    ...['203.0.113.5:471100', '[203.0.113.5]', '[2001:db8::9', '"[2001:db8::9]"', 'example.org'],
-    ...['2001:db8::9::1', 'for=203.0.113.5', '203.0.113.5 203.0.113.6'],
-    `${' '.repeat(200)}203.0.113.5`,
-  ])('is not searched beyond the entry %j', (entry) => {
-    expect(seen('10.1.1.1', entry)).toBe('10.1.1.1');
-    expect(seen('10.1.1.1', `203.0.113.5,${entry}`)).toBe('10.1.1.1');
-    expect(seen('10.1.1.1', `203.0.113.5,${entry},10.2.2.2`)).toBe('10.2.2.2');
-  });
-
-  it('is not searched beyond 32 proxies', () => {
-    const chain = (hops: number) => ['203.0.113.5', ...Array(hops).fill('10.2.2.2')].join(',');
-    expect(seen('10.1.1.1', chain(31))).toBe('203.0.113.5');
-    expect(seen('10.1.1.1', chain(32))).toBe('10.2.2.2');
-    expect(seen('10.1.1.1', chain(100_000))).toBe('10.2.2.2');
-  });
 });
 
 const word = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string({ maxLength: 40 }), fc.constant('10.1.2.3'));
@@ -126,15 +108,6 @@ describe("a client's header", () => {
         expect(seen(peer, forwarded)).toBe(peer);
         const headers = { 'x-forwarded-for': forwarded, forwarded: `for=${forwarded}` };
         expect(nobody({ headers, socket: { remoteAddress: '10.1.1.1' } })).toBe('10.1.1.1');
-      }),
-    );
-  });
-
-  it('does not choose the address behind a proxy that appends, nor behind three', () => {
-    fc.assert(
-      fc.property(outside, header, (client, forwarded) => {
-        expect(seen('10.1.1.1', `${forwarded}, ${client}`)).toBe(client);
-        expect(seen('10.1.1.1', `${forwarded}, ${client}, fd00::1, 10.4.4.4`)).toBe(client);
       }),
     );
   });

@@ -10,13 +10,6 @@ const facts = { limit: 'tokensPerDay', left: 0 };
 const full = new AppError('unavailable', 'The disk is full.', { advice, details, facts });
 
 describe('the data of an error', () => {
-  it('is kept by a copy, except for changed fields', () => {
-    const copy = full.with({ code: 'conflict', message: 'Nothing was written.' });
-    expect(copy).toMatchObject({ code: 'conflict', message: 'Nothing was written.' });
-    expect(copy).toMatchObject({ advice, details, facts });
-    expect(full.with({ advice: 'Wait.' })).toMatchObject({ code: 'unavailable', advice: 'Wait.' });
-  });
-
   it('survives a transfer between threads', () => {
     const received = deserializeError(structuredClone(serializeError(full)));
     const { code, message } = full;

@@ -97,25 +97,4 @@ describe('following the log', () => {
     };
     expect(await follow(log, { waits: [() => undefined], onRow })).toEqual([1, 2, 3, 4]);
   });
-
-  it('returns matching rows, and reads the others only once', async () => {
-    const log = createLog([row(1), row(2, 'deleted'), row(3)]);
-    const waits = [() => undefined, () => log.rows.push(row(4, 'deleted'))];
-    expect(await follow(log, { query: { events: ['deleted'] }, waits })).toEqual([2, 4]);
-    expect(log.queries.map(({ afterPosition }) => afterPosition)).toEqual([0, 3]);
-  });
-
-  it('starts beyond the end without going back', async () => {
-    const log = createLog([row(1)]);
-    const waits = [() => log.rows.push(row(2)), () => log.rows.push(row(11))];
-    expect(await follow(log, { afterPosition: 10, waits })).toEqual([11]);
-  });
-
-  it('reads nothing when stopped before it starts', async () => {
-    const log = createLog([row(1)]);
-    const wait = async () => undefined;
-    const rows = followLog({ log, afterPosition: 0, wait, signal: AbortSignal.abort() });
-    expect(await rows.next()).toEqual({ done: true, value: undefined });
-    expect(log.queries).toEqual([]);
-  });
 });

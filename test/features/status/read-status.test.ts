@@ -209,17 +209,6 @@ describe('a part that fails', () => {
     expect(warned).toMatchObject([{ part: 'disk', err: expect.any(Error) }]);
   });
 
-  it('can be every part that reads the store', async () => {
-    const { store, sources } = await openSources();
-    await store.close();
-    const { failures, log, summaries } = await gatherStatus(sources);
-    const parts = [
-      ...['alerts', 'backup', 'coverage', 'log', 'readers', 'sinks', 'subscriptions', 'summaries'],
-    ];
-    expect(failures.map(({ part }) => part).toSorted()).toEqual(parts);
-    expect({ log, summaries }).toEqual({ log: null, summaries: null });
-  });
-
   it('can hang: the others are reported', { timeout: 20_000 }, async () => {
     const { sources } = await openSources({ receiver: () => new Promise(() => undefined) });
     const { failures } = await gatherStatus(sources);

@@ -1,7 +1,7 @@
 /** Commands: their input, their exit codes, and their timeouts. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createRunProgram } from '../../../../src/core/host/run-program.ts';
 import { openTarget } from '../../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../../src/features/sinks/target.ts';
@@ -146,12 +146,16 @@ describe('a command', () => {
     const file = join(temporaryDirectory(), 'pid');
     const asked: string[] = [];
     // As if it ran as another user: the system refuses the signal.
-    const run = createRunProgram({ env: process.env }, (_pid, name) => {
-      asked.push(name);
+    const run = createRunProgram({ env: process.env });
+    const kill = vi.spyOn(process, 'kill').mockImplementation((_pid, name) => {
+      asked.push(String(name));
       throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
     });
     const command = ['sh', '-c', `echo $$ > ${file}; echo some words >&2; exec sleep 1000`];
-    onTestFinished(() => void process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL'));
+    onTestFinished(() => {
+      kill.mockRestore();
+      process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
+    });
     const begun = performance.now();
     expect(await run(command, 'x', limits)).toEqual({
       ...{ exitCode: null, signal: null, timedOut: true, stdout: '', stderr: 'some words\n' },

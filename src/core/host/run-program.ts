@@ -2,7 +2,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import process from 'node:process';
+import { kill } from 'node:process';
 import type { Readable, Writable } from 'node:stream';
 import { type Io, pause } from '../cli/io.ts';
 
@@ -79,7 +79,7 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 /** Sends a signal to a program and its child processes. */
 function signalGroup({ pid }: Child, name: 'SIGTERM' | 'SIGKILL'): void {
   try {
-    if (pid !== undefined) process.kill(-pid, name);
+    if (pid !== undefined) kill(-pid, name);
   } catch {
     // Already ended, or of another user.
   }

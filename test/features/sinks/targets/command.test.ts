@@ -1,5 +1,7 @@
 /** Commands: their input, their exit codes, and their timeouts. */
+
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createRunProgram } from '../../../../src/core/host/run-program.ts';
@@ -152,8 +154,10 @@ describe('a command', () => {
       throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
     });
     const command = ['sh', '-c', `echo $$ > ${file}; echo some words >&2; exec sleep 1000`];
+    syncBuiltinESMExports();
     onTestFinished(() => {
       kill.mockRestore();
+      syncBuiltinESMExports();
       process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
     });
     const begun = performance.now();

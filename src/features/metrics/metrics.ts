@@ -17,7 +17,8 @@ import {
 /** Below the default timeout of Prometheus, 10 s. */
 const statusTimeoutMs = 8_000;
 
-export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit' | 'noteReceipt'> {
+export interface Metrics
+  extends Pick<ReturnType<typeof createObservation>, 'observe' | 'noteCommit' | 'noteReceipt'> {
   /**
    * Returns all metrics in the Prometheus text format, without the status metrics if `status` fails or takes longer
    * than a few seconds. Concurrent calls share one result.
@@ -32,7 +33,7 @@ export function createMetrics(
   tuning = { statusTimeoutMs },
 ): Metrics {
   const registry = new Registry();
-  const { observe, noteCommit, noteReceipt, register, settle } = createObservation(registry);
+  const { observe, noteCommit, noteReceipt, register } = createObservation(registry);
   const gauges = statusMetrics(parts).map((row) => ({
     row,
     gauge: new Gauge(options(row, registry)),
@@ -49,7 +50,6 @@ export function createMetrics(
       return null;
     });
     if (status !== null) register(status.subscriptions.map(({ name }) => name));
-    settle();
     available.set(status === null ? 0 : 1);
     for (const { row, gauge } of gauges) setAll(gauge, row, status && row.read(status));
     return registry.metrics();
@@ -92,22 +92,7 @@ async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Pro
   }
 }
 
-type NotificationCounts = Record<(typeof notificationOutcomes)[number], number>;
-
-interface Observation {
-  /** Counts what an entry of a queue brought. */
-  noteReceipt(subscription: string, receipt: Receipt): void;
-  /** Counts a request to `/notifications`; `receipt` is set when it reached the store. */
-  observe(outcome: RequestOutcome, subscription: string | null, receipt?: Receipt): void;
-  noteCommit(commit: CommitFacts): void;
-  /** Adds registered subscriptions: they have their own rows, starting at 0. */
-  register(subscriptions: readonly string[]): void;
-  /** Transfers the counts to the registry before it is read. */
-  settle(): void;
-}
-
-/** Counts every request here, because counting in the client library takes half a microsecond. */
-function createObservation(registry: Registry): Observation {
+function createObservation(registry: Registry) {
   const of = (name: keyof typeof observedMetrics) => options(observedMetrics[name], registry);
   const requestTotal = new Counter(of('requests'));
   const notificationTotal = new Counter(of('notifications'));
@@ -115,50 +100,40 @@ function createObservation(registry: Registry): Observation {
   const commitDeliveries = new Histogram(of('commitDeliveries'));
   const publicationSeconds = new Histogram(of('publicationSeconds'));
   const labels = createSubscriptionLabels();
-  const requests = new Map<RequestOutcome, number>(requestOutcomes.map((one) => [one, 0]));
-  const notifications = new Map<string, NotificationCounts>();
-  const countsOf = (label: string): NotificationCounts => {
-    const known = notifications.get(label);
-    if (known !== undefined) return known;
-    const fresh = { stored: 0, duplicate: 0, rejected: 0 };
-    notifications.set(label, fresh);
-    return fresh;
+  for (const outcome of requestOutcomes) requestTotal.inc({ outcome }, 0);
+  /** Counts what a body, or an entry of a queue, brought. Also counts zeros, so that each row exists. */
+  const noteReceipt = (name: string | null, receipt: Receipt) => {
+    const subscription = labels.labelOf(name);
+    const isRejected = receipt.outcome === 'rejected';
+    const counts = {
+      stored: receipt.outcome === 'duplicate' ? 0 : receipt.stored,
+      duplicate: isRejected ? 0 : receipt.duplicates,
+      rejected: isRejected ? 1 : 0,
+    };
+    for (const outcome of notificationOutcomes) {
+      notificationTotal.inc({ outcome, subscription }, counts[outcome]);
+    }
   };
   return {
-    observe: (outcome, subscription, receipt) => {
-      requests.set(outcome, (requests.get(outcome) ?? 0) + 1);
-      if (receipt !== undefined) addReceipt(countsOf(labels.labelOf(subscription)), receipt);
+    /** Counts a request to `/notifications`; `receipt` is set when it reached the store. */
+    observe: (outcome: RequestOutcome, subscription: string | null, receipt?: Receipt): void => {
+      requestTotal.inc({ outcome });
+      if (receipt !== undefined) noteReceipt(subscription, receipt);
     },
-    noteReceipt: (subscription, receipt) =>
-      addReceipt(countsOf(labels.labelOf(subscription)), receipt),
-    noteCommit: ({ durationSeconds, deliveries, publicationDelay }) => {
+    noteReceipt,
+    noteCommit: ({ durationSeconds, deliveries, publicationDelay }: CommitFacts): void => {
       commitSeconds.observe(durationSeconds);
       commitDeliveries.observe(deliveries);
       if (publicationDelay === null) return;
       const { subscription, seconds } = publicationDelay;
       publicationSeconds.observe({ subscription: labels.labelOf(subscription) }, seconds);
     },
-    register: (names) => {
+    /** Adds registered subscriptions: they have their own rows, starting at 0. */
+    register: (names: readonly string[]): void => {
       labels.register(names);
-      for (const name of names) countsOf(name);
-    },
-    settle: () => {
-      requestTotal.reset();
-      for (const [outcome, count] of requests) requestTotal.inc({ outcome }, count);
-      notificationTotal.reset();
-      for (const [subscription, counts] of notifications) {
-        for (const outcome of notificationOutcomes) {
-          notificationTotal.inc({ outcome, subscription }, counts[outcome]);
-        }
-      }
+      for (const name of names) noteReceipt(name, { outcome: 'duplicate', duplicates: 0 });
     },
   };
-}
-
-function addReceipt(counts: NotificationCounts, receipt: Receipt): void {
-  if (receipt.outcome === 'rejected') counts.rejected += 1;
-  else counts.duplicate += receipt.duplicates;
-  if (receipt.outcome !== 'duplicate') counts.stored += receipt.stored;
 }
 
 /** Converts a metric to the options of the client library. */
@@ -175,25 +150,20 @@ const otherName = '(other)';
 /** Maximum number of unregistered names, such as those of another app or data directory. */
 const unregisteredMax = 50;
 
-interface SubscriptionLabels {
-  /** Returns the label of a name in the URL path. */
-  labelOf(subscription: string | null): string;
-  /** Adds names that always have their own label. */
-  register(names: readonly string[]): void;
-}
-
-function createSubscriptionLabels(): SubscriptionLabels {
+function createSubscriptionLabels() {
   const registered = new Set<string>();
   const others = new Set<string>();
   return {
-    labelOf: (subscription) => {
+    /** Returns the label of a name in the URL path. */
+    labelOf: (subscription: string | null): string => {
       if (subscription === null) return noName;
       if (registered.has(subscription) || others.has(subscription)) return subscription;
       if (others.size === unregisteredMax) return otherName;
       others.add(subscription);
       return subscription;
     },
-    register: (names) => {
+    /** Adds names that always have their own label. */
+    register: (names: readonly string[]): void => {
       for (const name of names) registered.add(name);
     },
   };

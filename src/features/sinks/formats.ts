@@ -4,7 +4,6 @@ import { formatDateUs } from '../../core/terms/dates.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../filter/geometry/ring.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import { type ProductRecord, partOf, textOrNull } from '../../filter/values.ts';
 import type { SinkDocument } from './document.ts';
 
 /** Values of the field `format` of a sink; the first one is the default. Each kind lists its own. */
@@ -81,8 +80,7 @@ function wis2Message(
   view: ProductView,
   { urls, nowUs, metadataId }: Wis2Context,
 ) {
-  const { productId, productName, event, value } = item;
-  const integrity = integrityOf(value);
+  const { productId, productName, event } = item;
   return {
     id: uuidOf(`${sourceOf(urls)} ${item.id}`),
     conformsTo: ['http://wis.wmo.int/spec/wnm/1/conf/core'],
@@ -94,7 +92,6 @@ function wis2Message(
       ...(metadataId !== null && { metadata_id: metadataId }),
       pubtime: formatDateUs(nowUs),
       ...wis2Times(view),
-      ...(integrity !== null && { integrity }),
     },
     links: [
       {
@@ -145,26 +142,4 @@ function wis2Times(view: ProductView) {
     return { datetime: us === null ? null : formatDateUs(us) };
   }
   return { start_datetime: formatDateUs(startUs), end_datetime: formatDateUs(endUs) };
-}
-
-/** Bytes of the checksums that the standard permits; MD5 and BLAKE3 of the catalogue are not among them. */
-const checksumBytes: Readonly<Record<string, number>> = {
-  sha256: 32,
-  sha384: 48,
-  sha512: 64,
-  'sha3-256': 32,
-  'sha3-384': 48,
-  'sha3-512': 64,
-};
-
-function integrityOf(record: ProductRecord | null): { method: string; value: string } | null {
-  const checksums = Array.isArray(record?.Checksum) ? record.Checksum : [];
-  for (const checksum of checksums) {
-    const algorithm = textOrNull(partOf(checksum, 'Algorithm')) ?? '';
-    const method = algorithm.toLowerCase().replace(/^sha-(?=\d)/, 'sha');
-    const bytes = Buffer.from(textOrNull(partOf(checksum, 'Value')) ?? '', 'hex');
-    if (checksumBytes[method] !== bytes.byteLength) continue;
-    return { method, value: bytes.toString('base64') };
-  }
-  return null;
 }

@@ -3,15 +3,7 @@ import { sinkReader, sinkWaitMaxUs } from '../../../src/features/sinks/terms.ts'
 import { collect } from '../../helpers/deliveries.ts';
 import { openLocalStore } from '../../store/local-store.ts';
 import { openFile } from '../../store/sqlite-store.ts';
-import {
-  acknowledged,
-  atUs,
-  dead,
-  dueProducts,
-  postponed,
-  queued,
-  replayOf,
-} from './sink-items.ts';
+import { acknowledged, atUs, dueProducts, postponed, queued, replayOf } from './sink-items.ts';
 
 const reader = sinkReader('act');
 const read = { sink: 'act', replayId: null, after: 0, upTo: 9, atUs };
@@ -28,20 +20,6 @@ describe('the queue of a sink', () => {
     const due = await again.sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
     expect(due).toEqual(items.map((one) => ({ ...one, ...known, queuedAtUs: atUs })));
     expect(await again.cursor(reader)).toBe(9);
-  });
-
-  it('accepts a part of the log once, and only from the cursor on', async () => {
-    const { store } = await openLocalStore();
-    const enqueue = (after: number, upTo: number) =>
-      store.sinks.enqueue({ ...read, after, upTo, items: [item(upTo)] });
-    expect(await enqueue(4, 7)).toBe(false);
-    expect(await store.cursor(reader)).toBeNull();
-    expect(await enqueue(0, 7)).toBe(true);
-    expect([await enqueue(0, 7), await enqueue(6, 8)]).toEqual([false, false]);
-    await store.moveCursor(reader, 2, atUs);
-    expect([await enqueue(7, 8), await enqueue(2, 3)]).toEqual([false, true]);
-    expect(await dueProducts(store)).toEqual(['product-7', 'product-3']);
-    expect(await store.cursor(reader)).toBe(3);
   });
 
   it('does not wait for a time that a fast clock has set', async () => {
@@ -74,23 +52,6 @@ describe('the queue of a sink', () => {
 });
 
 describe('stored replays', () => {
-  it('advance with their items over a restart, and only for their own sink', async () => {
-    const { store, reopen } = await openLocalStore();
-    const replay = await store.sinks.addReplay(replayOf(7));
-    const { afterPosition: _, ...asked } = replayOf(7);
-    expect(replay).toEqual({ ...asked, id: replay.id, position: 0, endedAtUs: null });
-    const part = { ...read, replayId: replay.id, upTo: 4, items: [item(2)] };
-    for (const fields of [{ sink: 'other' }, { after: 1 }, { replayId: replay.id + 1 }]) {
-      expect(await store.sinks.enqueue({ ...part, ...fields })).toBe(false);
-    }
-    expect(await store.sinks.enqueue(part)).toBe(true);
-    const { sinks, cursor } = await reopen();
-    expect(await sinks.replays({ all: false })).toEqual([{ ...replay, position: 4 }]);
-    const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
-    expect(due).toMatchObject([{ ...item(2), replayId: replay.id }]);
-    expect(await cursor(reader)).toBeNull();
-  });
-
   it('are refused when an unfinished replay delivers the same', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
@@ -120,24 +81,6 @@ describe('stored replays', () => {
 });
 
 describe('outcomes of items', () => {
-  it('keep their errors and attempts over a restart, however often and late they are reported', async () => {
-    const { store, reopen } = await openLocalStore();
-    const [a, b, c, d] = await queued(store, ['a', 'b', 'c', 'd']);
-    if (!a || !b || !c || !d) throw new Error('not queued');
-    const down = postponed(c, atUs + 6, { counts: false, error: 'It is down.' });
-    await store.sinks.settle([acknowledged(a), postponed(b, atUs + 5), down, dead(d)]);
-    const { sinks } = await reopen();
-    const waiting = [
-      { ...c, dueAtUs: atUs + 6, error: 'It is down.' },
-      { ...b, dueAtUs: atUs + 5, error: 'It answered 500.', attempts: 1 },
-    ];
-    const failed = { sink: 'act', state: 'waiting', failed: true } as const;
-    const refused = { ...d, state: 'dead', error: 'It answered 400.', attempts: 1 };
-    await sinks.settle([acknowledged(a), dead(d, 'Again.'), postponed(d, atUs)]);
-    expect(await collect(sinks.items(failed))).toEqual(waiting);
-    expect(await collect(sinks.items({ state: 'dead' }))).toEqual([refused]);
-  });
-
   it('show since when the sink accepts nothing, until the last attempt succeeds', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;

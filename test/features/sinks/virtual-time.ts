@@ -26,13 +26,6 @@ export function createVirtualTime(startUs = 1_795_000_000_000_000) {
         if (signal.aborted) done();
       }),
     advance,
-    /** Advances the clock to the end of the next pause, and ends it. */
-    toNextEvent: () => {
-      const [first] = [...waiting].sort((one, other) => one.atUs - other.atUs);
-      if (first === undefined) return;
-      us = Math.max(us, first.atUs);
-      first.end();
-    },
     /** Advances the clock in small steps, with real work in between, until the condition holds. */
     runUntil: async (isTrue: () => boolean | Promise<boolean>, { stepMs = 100 } = {}) => {
       const endMs = performance.now() + realTimeoutMs;

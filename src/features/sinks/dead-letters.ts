@@ -8,7 +8,6 @@ import { writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
-import { firstOf } from '../../core/terms/streams.ts';
 import { counted, countText } from '../../core/terms/text.ts';
 import { requireSink } from './definitions.ts';
 import { itemTable, readItems } from './report.ts';
@@ -148,25 +147,24 @@ function requireIdsOrAll({ sink, ids, all }: Chosen, command: 'retry' | 'drop'):
   }
 }
 
-/** Changes the selected dead letters and prints the result. Then rejects if an id is unknown. */
+/** Changes the selected dead letters and prints the result. Changes nothing, and rejects, if an id is unknown. */
 async function withLetters(
   io: WithStore,
   { sink, ids }: Chosen,
   change: (chosen: number[]) => Promise<string>,
 ): Promise<void> {
   await requireSink(sink, io, io.store.sinks);
-  const known = new Set<number>();
-  for await (const { id } of io.store.sinks.items({ sink, state: 'dead' })) known.add(id);
-  const requested = [...new Set(ids ?? known)];
-  const chosen = requested.filter((id) => known.has(id));
-  const unknown = requested.filter((id) => !known.has(id));
-  if (chosen.length > 0) io.stderr.write(`${await change(chosen)}\n`);
-  else if (unknown.length === 0) io.stderr.write(`${sink} has no dead letters.\n`);
-  if (unknown.length === 0) return;
-  const letters = unknown.length === 1 ? 'dead letter' : 'dead letters';
-  throw new AppError('not_found', `No such ${letters} of ${sink}: ${unknown.join(', ')}.`, {
-    advice: `To list dead letters: \`earshot sinks dead ${sink}\`.`,
-  });
+  const letters = await Array.fromAsync(io.store.sinks.items({ sink, state: 'dead' }));
+  const known = letters.map(({ id }) => id);
+  const unknown = (ids ?? []).filter((id) => !known.includes(id));
+  if (unknown.length > 0) {
+    throw new AppError('not_found', `No such dead letters of ${sink}: ${unknown.join(', ')}.`, {
+      advice: `To list dead letters: \`earshot sinks dead ${sink}\`.`,
+    });
+  }
+  const chosen = [...new Set(ids ?? known)];
+  const text = chosen.length === 0 ? `${sink} has no dead letters.` : await change(chosen);
+  io.stderr.write(`${text}\n`);
 }
 
 /** Drops all that waits when the person has confirmed it, and ends the replays that fill the queue. */
@@ -176,20 +174,15 @@ async function dropWaiting(
 ): Promise<void> {
   const { sinks } = io.store;
   await requireSink(sink, io, sinks);
-  const replays = await sinks.replays({ sink, all: false });
-  const starts = replays.map(({ position }) => position + 1);
-  for await (const { position } of sinks.items({ sink, state: 'waiting' })) starts.push(position);
-  if (starts.length === 0) return void io.stderr.write(`The queue of ${sink} is empty.\n`);
-  const first = await firstOf(io.store, { afterPosition: Math.min(...starts) - 1 });
-  const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
-  const waiting = counted(starts.length - replays.length, 'notification');
-  const ended = replays.length === 0 ? '' : ` and ${counted(replays.length, 'unfinished replay')}`;
-  const question = `Drop from the queue of ${sink}: ${waiting}${ended}?`;
+  const own = (await sinks.counts()).find((one) => one.sink === sink);
+  const { waiting = 0, replays = 0 } = own ?? {};
+  if (waiting + replays === 0) return void io.stderr.write(`The queue of ${sink} is empty.\n`);
+  const ended = replays === 0 ? '' : ` and ${counted(replays, 'unfinished replay')}`;
+  const question = `Drop from the queue of ${sink}: ${counted(waiting, 'notification')}${ended}?`;
   await confirm(io, `${question} ${dropEffect}`, { yes });
   const dropped = await sinks.drop({ sink, state: 'waiting', ids: 'all', nowUs: io.nowUs() });
-  const what = `${counted(dropped, 'notification')}${ended}`;
   io.stderr.write(
-    `Dropped from the queue of ${sink}: ${what}.\nTo deliver the notifications: \`earshot sinks replay --sink ${sink}${since}\`\n`,
+    `Dropped from the queue of ${sink}: ${counted(dropped, 'notification')}${ended}.\nTo deliver notifications again: \`earshot sinks replay --sink ${sink}\`\n`,
   );
 }
 

@@ -258,7 +258,6 @@ export function sinkSection(
   { failed, dead }: { failed: readonly QueuedItem[]; dead: readonly QueuedItem[] },
 ): report.Block {
   const { name, position, waiting, isSetUp } = sink;
-  const ids = dead.slice(0, 2).map(({ item }) => item.id);
   return {
     ...{ kind: 'section', title: name, id: name, evaluation: sink.evaluation },
     blocks: [
@@ -282,16 +281,12 @@ export function sinkSection(
         ],
         isSetUp === false &&
           waiting > 0 && ['Drop the queue', `earshot sinks drop ${name} --waiting`],
-        ids.length > 0 &&
-          isSetUp !== false && [
-            'Retry some dead letters',
-            `earshot sinks retry ${name} ${ids.join(',')}`,
-          ],
-        ids.length > 0 && ['Drop some dead letters', `earshot sinks drop ${name} ${ids.join(',')}`],
-        sink.dead > dead.length && [
-          `List all ${countText(sink.dead)} dead letters`,
+        sink.dead > 0 && [
+          'List all dead letters',
           `earshot sinks dead ${name} --limit ${sink.dead}`,
         ],
+        sink.dead > 0 && ['Retry all dead letters', `earshot sinks retry ${name} --all`],
+        sink.dead > 0 && ['Drop all dead letters', `earshot sinks drop ${name} --all`],
       ),
     ],
   };

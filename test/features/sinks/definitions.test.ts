@@ -46,7 +46,7 @@ describe('sinks', () => {
     const expected: [name: string, concurrency: number, target: object][] = [
       ['act', 2, { kind: 'command', command: ['python3', 'act.py', ''] }],
       ['broker', 32, mqttTarget('mqtt://127.0.0.1:1883')],
-      ['bus', 32, { kind: 'nats', ...nats, credentials: { kind: 'none' }, ca: null }],
+      ['bus', 32, { kind: 'nats', ...nats, login: null, ca: null }],
       ['gis', 16, postgresTarget('postgres:///gis?host=/run/postgresql')],
       ['web', 8, webhookTarget('https://hooks.example.org/x?a=b')],
     ];
@@ -100,8 +100,8 @@ describe('sinks', () => {
         ...{ startAt: 'start', timeoutMs: 5_000, attemptsMax: 1 },
         target: { kind: 'webhook', secret, ca: rootPem },
       },
-      { target: { credentials: { kind: 'token', token: 'a-token' }, ca: rootPem } },
-      { target: { credentials: { kind: 'user', ...known }, format: 'cloudevents' } },
+      { target: { login: { token: 'a-token' }, ca: rootPem } },
+      { target: { login: { user: 'earshot', pass: 'a password' }, format: 'cloudevents' } },
       {
         target: {
           ...{ kind: 'mqtt', ...mqtt, isRetained: true, login: known, ca: rootPem, format: 'wis2' },

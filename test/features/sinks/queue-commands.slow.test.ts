@@ -110,23 +110,12 @@ describe('earshot sinks retry and drop', () => {
     }
   });
 
-  it('process known ids, and name ids without a dead letter', async () => {
-    const { earshot, counts } = await openRefusedContext();
-    const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 2);
-    expect(retry.err).toMatch(
-      /^Queued 1 dead .*\nearshot: No such dead letters of bus: 99999, 4\./,
-    );
-    expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
-    await expectEnd(earshot('sinks drop bus 99999', { answers: [] }), 2, 'No such dead letter of');
-    expect((await earshot('sinks drop bus 3,99999 --yes')).code).toBe(2);
-    expect(await counts()).toMatchObject({ waiting: 2, dead: 0 });
-  });
-
   it.each([
     ['retry bus', '--all'],
     ['retry bus 2 --all', '--all'],
     ['drop bus', '--all'],
     ['retry bus 2,x', ''],
+    ['retry bus 2,99999', '99999'],
     ['drop bus 2 --waiting --yes', ''],
     ['drop bus --all', '--yes'],
   ])('refuse `%s`, and change nothing', async (words, expected) => {
@@ -158,9 +147,7 @@ describe('earshot sinks retry and drop', () => {
     await expectEnd(drop('n'), 1, `Drop from the queue of bus: ${words}?`);
     expect(await counts()).toMatchObject({ waiting: 2, dead: 2 });
     const yes = await expectEnd(earshot('sinks drop bus --waiting --yes'), 0, `: ${words}.\n`);
-    expect(yes.err).toContain(
-      '`earshot sinks replay --sink bus --since 2026-05-02T08:00:00.000000Z`',
-    );
+    expect(yes.err).toContain('`earshot sinks replay --sink bus`');
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
     await expectEnd(earshot('sinks drop bus --waiting'), 0, 'The queue of bus is empty.');

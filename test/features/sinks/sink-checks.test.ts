@@ -121,10 +121,10 @@ describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => 
   it('warns of a login to another machine without TLS', async () => {
     const server = await startNats(['--auth', 'secret-token'], { token: 'secret-token' });
     await server.addStream(['earshot.products']);
-    const credentials = { kind: 'token', token: 'secret-token' } as const;
-    expect(await check(natsTarget(server.server, { credentials }))).toMatchObject({ level: 'ok' });
+    const login = { token: 'secret-token' };
+    expect(await check(natsTarget(server.server, { login }))).toMatchObject({ level: 'ok' });
     // This machine, with an address outside the loopback range.
-    const warned = await check(natsTarget(`nats://0.0.0.0:${server.port}`, { credentials }));
+    const warned = await check(natsTarget(`nats://0.0.0.0:${server.port}`, { login }));
     expect(warned).toMatchObject({
       level: 'warning',
       text: expect.stringContaining('unencrypted'),

@@ -37,5 +37,5 @@ export const webhookTarget = (url: string, fields: Partial<OfKind<'webhook'>> = 
 export const natsTarget = (server: string, fields: Partial<OfKind<'nats'>> = {}) =>
   ({
     ...{ kind: 'nats', servers: [server], subject: 'earshot.products' },
-    ...{ credentials: { kind: 'none' }, ca: null, ...fields },
+    ...{ login: null, ca: null, ...fields },
   }) satisfies SinkTarget;

@@ -14,7 +14,6 @@ import {
   createConnection,
   defineSinkKind,
   nameField,
-  type ReadFile,
   secretForm,
   type TargetFailure,
   unavailable,
@@ -25,10 +24,7 @@ import {
 export interface NatsSettings {
   servers: readonly string[];
   subject: string;
-  credentials:
-    | { kind: 'none' }
-    | { kind: 'user'; user: string; password: string }
-    | { kind: 'token'; token: string };
+  login: { user: string; pass: string } | { token: string } | null;
   ca: string | null;
   format?: FormatName;
 }
@@ -91,18 +87,6 @@ const natsSchema = z
     'ca requires tls:// servers',
   );
 
-function readCredentials(
-  { user, passwordFile, tokenFile }: z.output<typeof natsSchema>,
-  readFile: ReadFile,
-): NatsSettings['credentials'] {
-  const token = readFile('nats.tokenFile', tokenFile, secretForm);
-  const password = readFile('nats.passwordFile', passwordFile, secretForm);
-  if (token !== null) return { kind: 'token', token };
-  return user === undefined || password === null
-    ? { kind: 'none' }
-    : { kind: 'user', user, password };
-}
-
 const connectTimeoutMs = 10_000;
 
 /** After two unanswered pings, the connection counts as broken. */
@@ -125,10 +109,18 @@ export const nats = defineSinkKind({
   concurrency: 32,
   settings: ({ nats, format }, readFile): NatsSettings => {
     if (nats === undefined) throw new Error('The schema requires a target.');
-    const { servers, subject, ca } = nats;
-    const credentials = readCredentials(nats, readFile);
-    const pem = readFile('nats.ca', ca, certificatesForm);
-    return { servers, subject, credentials, ca: pem, ...(format && { format }) };
+    const { servers, subject, user } = nats;
+    const token = readFile('nats.tokenFile', nats.tokenFile, secretForm);
+    const pass = readFile('nats.passwordFile', nats.passwordFile, secretForm);
+    const login = user === undefined || pass === null ? null : { user, pass };
+    const ca = readFile('nats.ca', nats.ca, certificatesForm);
+    return {
+      servers,
+      subject,
+      login: token === null ? login : { token },
+      ca,
+      ...(format && { format }),
+    };
   },
   open: (target, { name, timeoutMs, urls }) => {
     const isCloudEvent = target.format === 'cloudevents';
@@ -198,7 +190,7 @@ const socketOpened = 'net.client.socket';
  * when it is aborted, otherwise with the library's error.
  */
 async function openNats(
-  { servers, credentials, ca }: NatsSettings,
+  { servers, login, ca }: NatsSettings,
   name: string,
   signal: AbortSignal,
 ): Promise<NatsConnection> {
@@ -224,8 +216,7 @@ async function openNats(
       pingInterval: pingIntervalMs,
       noAsyncTraces: true,
       ...(servers[0]?.startsWith('tls:') && { tls: ca === null ? {} : { ca } }),
-      ...(credentials.kind === 'user' && { user: credentials.user, pass: credentials.password }),
-      ...(credentials.kind === 'token' && { token: credentials.token }),
+      ...login,
     });
   } catch (error) {
     destroyAll();
@@ -241,41 +232,33 @@ async function openNats(
 /** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */
 const messageTooLarge = 10_054;
 
-/** Classifies an error. Removes credentials from the server's text. `subject` is the published subject. */
+/** Classifies an error. Removes the login from the server's text. `subject` is the published subject. */
 function natsFault(
   { errors, JetStreamApiError }: Library,
   error: unknown,
-  { credentials, subject: template }: NatsSettings,
+  { login, subject: template }: NatsSettings,
   subject = template,
 ): TargetFailure {
   const causes = causesOf(error);
   const has = (...kinds: (abstract new (...args: never) => Error)[]) =>
     causes.some((cause) => kinds.some((kind) => cause instanceof kind));
-  if (has(errors.NoRespondersError)) {
-    const reason = `no stream listens to the subject ${subject}: create one for ${coveringSubject(template)} (nats stream add)`;
-    return { kind: 'misconfigured', reason };
-  }
-  if (has(errors.AuthorizationError, errors.UserAuthenticationExpiredError)) {
-    return { kind: 'misconfigured', reason: 'it rejected the credentials' };
-  }
-  if (has(errors.PermissionViolationError)) {
-    const reason =
-      'the NATS user has no permission to publish to the subject, or to read the response';
-    return { kind: 'misconfigured', reason };
-  }
+  const misconfigured = has(errors.NoRespondersError)
+    ? `no stream listens to the subject ${subject}: create one for ${coveringSubject(template)} (nats stream add)`
+    : has(errors.AuthorizationError, errors.UserAuthenticationExpiredError)
+      ? 'it rejected the credentials'
+      : has(errors.PermissionViolationError) &&
+        'the NATS user has no permission to publish to the subject, or to read the response';
+  if (misconfigured) return { kind: 'misconfigured', reason: misconfigured };
   if (has(errors.InvalidArgumentError)) {
-    return {
-      kind: 'refused',
-      reason: 'the item exceeds the maximum size of the server (max_payload)',
-    };
+    const reason = 'the item exceeds the maximum size of the server (max_payload)';
+    return { kind: 'refused', reason };
   }
   const answered = causes.find((cause) => cause instanceof JetStreamApiError);
   if (answered !== undefined) {
-    const secrets = Object.values(credentials);
+    const secrets = Object.values(login ?? {});
     const detail = foreignText(answered.message, { secrets, charactersMax: hintCharactersMax });
     const reason = `the stream answered ${answered.code}: ${detail}`;
-    if (answered.code === messageTooLarge) return { kind: 'refused', reason };
-    return unavailable(reason);
+    return answered.code === messageTooLarge ? { kind: 'refused', reason } : unavailable(reason);
   }
   if (has(errors.TimeoutError)) return unavailable('it did not answer in time');
   if (has(errors.RequestError)) return unavailable('the connection was lost');
@@ -311,11 +294,10 @@ function coveringSubject(template: string): string {
 }
 
 /** Returns true if a login may be sent to another machine without TLS, also after a downgrade attack. */
-function isUnencrypted({ servers, credentials }: NatsSettings): boolean {
+function isUnencrypted({ servers, login }: NatsSettings): boolean {
   const local = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
   return (
-    credentials.kind !== 'none' &&
-    servers.some((server) => !server.startsWith('tls:') && !local.test(server))
+    login !== null && servers.some((server) => !server.startsWith('tls:') && !local.test(server))
   );
 }
 

@@ -1,6 +1,5 @@
 /** NATS JetStream: the content of the stream, and deliveries without a stream or a server. */
 import { describe, expect, it } from 'vitest';
-import type { SinkTarget } from '../../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../../src/features/sinks/target.ts';
 import { nats } from '../../../../src/features/sinks/targets/nats.ts';
 import { startSilentServer } from '../../../helpers/silent-server.ts';
@@ -78,24 +77,18 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     expect((await server.messages()).map(({ data }) => data.position)).toEqual([3]);
   });
 
-  type Credentials = Extract<SinkTarget, { kind: 'nats' }>['credentials'];
-  const user = { kind: 'user', user: 'earshot', password: 'right' } as const;
-  it.each<[string[], object, right: Credentials, wrong: Credentials]>([
-    [
-      ['--user', 'earshot', '--pass', 'right'],
-      { user: 'earshot', pass: 'right' },
-      user,
-      { ...user, password: 'wrong' },
-    ],
-    [['--auth', 'right'], { token: 'right' }, { kind: 'token', token: 'right' }, { kind: 'none' }],
-  ])('with %j accepts the right login, and no other', async (args, login, right, wrong) => {
-    const server = await startNats(args, login);
+  const user = { user: 'earshot', pass: 'right' };
+  it.each([
+    [['--user', 'earshot', '--pass', 'right'], user, { ...user, pass: 'wrong' }],
+    [['--auth', 'right'], { token: 'right' }, null],
+  ])('with %j accepts the right login, and no other', async (args, right, wrong) => {
+    const server = await startNats(args, right);
     await server.addStream(['earshot.products']);
     const { accept, start, items, isDone } = await openSinkContext();
     await accept();
     start(
-      definition(natsTarget(server.server, { credentials: right }), { name: 'right' }),
-      definition(natsTarget(server.server, { credentials: wrong }), { name: 'wrong' }),
+      definition(natsTarget(server.server, { login: right }), { name: 'right' }),
+      definition(natsTarget(server.server, { login: wrong }), { name: 'wrong' }),
     );
     await expect.poll(() => isDone('right')).toBe(true);
     const errors = async () => (await items('waiting', 'wrong')).map(({ error }) => error);

@@ -31,10 +31,10 @@ import { StoreThread } from './engine/thread.ts';
 import { IntakeActivity, IntakeQueue } from './log/intake-queue.ts';
 import type { RecoverOptions } from './log/recovered-events.ts';
 import type { Writes } from './log/writer-thread.ts';
-import { pages } from './paging.ts';
 import type { Pruning, PruningReader } from './pruning/terms.ts';
 import type { Reads } from './query-thread.ts';
 import {
+  pages,
   type ReaderPorts,
   type StorePorts,
   type TablesSlot,

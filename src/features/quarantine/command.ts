@@ -20,7 +20,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../core/terms/ports.ts';
 import { toQuarantineEntryJson, toQuarantineJson } from '../../core/terms/read-models.ts';
 import { counted, printable } from '../../core/terms/text.ts';
-import { bodyReport, emptyQuarantine, quarantineColumns } from './report.ts';
+import { bodyReport, emptyQuarantine, headerLines, quarantineColumns } from './report.ts';
 
 const listCommand = defineCommand('list', {
   description: 'List the quarantined bodies, the newest first.',
@@ -212,11 +212,8 @@ function resultText(receipt: Receipt): string {
 
 /** Prints the report of a body, then its headers and its content. */
 async function showEntry(io: Io, entry: QuarantineEntry): Promise<void> {
-  const { headers, body } = entry;
-  const pairs = headers.flatMap((name, i) =>
-    i % 2 === 0 ? [`  ${name}: ${headers[i + 1] ?? ''}`] : [],
-  );
+  const pairs = headerLines(entry).map((line) => `  ${line}`);
   await printReport(io, bodyReport(entry));
-  const text = ['', 'headers', ...pairs, 'body', new TextDecoder().decode(body), ''];
+  const text = ['', 'headers', ...pairs, 'body', new TextDecoder().decode(entry.body), ''];
   await writeOut(io.stdout, text.join('\n').split('\n').map(printable).join('\n'));
 }

@@ -25,12 +25,13 @@ import {
 import * as report from '../../core/terms/report.ts';
 import { collect } from '../../core/terms/streams.ts';
 import { counted, printable, sizeText } from '../../core/terms/text.ts';
-import { bodyReport, emptyQuarantine, quarantineColumns } from './report.ts';
+import { bodyReport, emptyQuarantine, headerLines, quarantineColumns } from './report.ts';
 
 const rowsMax = 50;
 
-/** Maximum size of a body, and of its headers, on the page. */
+/** Maximum size of a body, and of one of its headers, on the page. */
 const shownBytes = 32_768;
+const lineMax = 1_000;
 
 export const quarantinePage: PageRoute = {
   path: '/quarantine',
@@ -100,13 +101,11 @@ function list(read: readonly QuarantineRow[], total: number, { url, nowUs }: Pag
   return html`${renderReport({ title, blocks }, nowUs)}${olderLink(url, last)}`;
 }
 
-function headersPanel({ headers }: QuarantineEntry): Html {
-  const lines = headers.flatMap((name, i) =>
-    i % 2 === 0 ? [printable(`${name}: ${headers[i + 1] ?? ''}`)] : [],
-  );
+function headersPanel(entry: QuarantineEntry): Html {
+  const lines = headerLines(entry);
   if (lines.length === 0) return panel('Headers', emptyState('No headers are stored.'));
-  const text = lines.map((line) => line.replaceAll('\n', '\ufffd')).join('\n');
-  return panel('Headers', plainText(text.slice(0, shownBytes), 'Headers'), 'without credentials');
+  const shown = lines.map((line) => line.slice(0, lineMax));
+  return panel('Headers', plainText(shown, 'Headers'), 'without credentials');
 }
 
 function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
@@ -123,27 +122,15 @@ function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
       : html`<p class="note">The body has the Content-Encoding ${encoding}, and is shown as received.</p>`;
   return panel(
     'Body',
-    html`${encoded}${plainText(text, 'Body')}${note}`,
+    html`${encoded}${plainText(text.split(/\r?\n/), 'Body')}${note}`,
     'Plain text. Control characters and marks of text direction are shown as codes.',
   );
 }
 
-/** Characters that are invisible, move the cursor, or change the direction of text. Line ends and tabs stay. */
-const invisible = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+)/u;
-
-/** Renders an untrusted text as it is, with codes such as `\u202e` for invisible characters. */
-function plainText(text: string, label: string): Html {
-  const parts = text.replaceAll('\r\n', '\n').split(invisible);
-  return html`<pre class="body untrusted" dir="ltr" tabindex="0" role="region" aria-label="${label}">${parts.map(
-    (part, i) => (i % 2 === 1 ? html`<span class="code-point">${codesOf(part)}</span>` : part),
-  )}</pre>`;
-}
-
-function codesOf(text: string): string {
-  return Array.from(text, (character) => {
-    const hex = (character.codePointAt(0) ?? 0).toString(16);
-    return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
-  }).join('');
+/** Renders an untrusted text as it is, with codes such as `\u202e` for control characters. */
+function plainText(lines: readonly string[], label: string): Html {
+  const text = lines.map((line) => line.split('\t').map(printable).join('\t')).join('\n');
+  return html`<pre class="body untrusted" dir="ltr" tabindex="0" role="region" aria-label="${label}">${text}</pre>`;
 }
 
 const quarantineFields = jsonSchemaOf(quarantineSchema).extend({

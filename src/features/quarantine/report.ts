@@ -56,3 +56,7 @@ export function bodyReport(entry: QuarantineEntry): report.Report {
     ],
   };
 }
+
+/** Returns the headers of a request, one per line. */
+export const headerLines = ({ headers }: Pick<QuarantineEntry, 'headers'>): string[] =>
+  headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1] ?? ''}`] : []));

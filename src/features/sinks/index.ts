@@ -1,8 +1,7 @@
 /** The feature `sinks`. */
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile, pick } from '../../core/host/rpc.ts';
-import { changeAll, pages } from '../../store/paging.ts';
-import { defineTables } from '../../store/tables.ts';
+import { changeAll, defineTables, pages } from '../../store/tables.ts';
 import type { SinkReader, Sinks } from './terms.ts';
 
 declare module '../../store/tables.ts' {

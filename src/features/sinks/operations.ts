@@ -1,8 +1,8 @@
 /** Tables of the sinks: waiting items, dead letters, deliveries, and replays. */
 import { AppError } from '../../core/terms/app-error.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
-import { changedMax } from '../../store/paging.ts';
 import type { DescribeReader, PruneBlocker } from '../../store/pruning/terms.ts';
+import { changedMax } from '../../store/tables.ts';
 import {
   type Replay,
   type ReplayRequest,

@@ -1,8 +1,7 @@
 /** The feature `summary`. */
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile, pick } from '../../core/host/rpc.ts';
-import { pages } from '../../store/paging.ts';
-import { defineTables } from '../../store/tables.ts';
+import { defineTables, pages } from '../../store/tables.ts';
 import type { Summaries, SummaryReader } from './terms.ts';
 
 declare module '../../core/feature.ts' {

@@ -16,7 +16,6 @@ import type { CatalogueEvent } from '../../core/terms/subscription.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
-import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import {
   addToQuarantine,
   quarantinedDelivery,
@@ -24,7 +23,13 @@ import {
   quarantineUnreadable,
   release,
 } from './quarantine.ts';
-import { countDrift } from './queries.ts';
+import {
+  countDrift,
+  dedupeKey,
+  identityOf,
+  recoveredIdentityOf,
+  subscriptionKey,
+} from './queries.ts';
 import { findRecovered, recordPush, recoveredEvent } from './recovered-events.ts';
 
 export const ackIdReused: Fault = {

@@ -50,7 +50,7 @@ export type Receipt =
   /** `quarantineId` is set when a known AckId came with other content, quarantined for the first time. */
   | { outcome: 'stored'; stored: number; duplicates: number; quarantineId?: number }
   | { outcome: 'duplicate'; duplicates: number; quarantineId?: number }
-  /** Without `quarantineId` when a node of a shared log has not yet applied the entry. */
+  /** Without `quarantineId` in a shared log, whose nodes assign it later. */
   | { outcome: 'rejected'; faults: Fault[]; quarantineId?: number; stored: number };
 
 /** Write path of the store. */

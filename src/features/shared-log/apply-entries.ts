@@ -35,9 +35,7 @@ export interface NodePlace {
   stateFrom: number;
 }
 
-/** Result of one entry: of each delivery the id of its quarantine entry, or of each change its value or error. */
-export type EntryResult = (number | null)[] | ChangeResult[];
-
+/** Result of one change of an entry. */
 export type ChangeResult = { value: unknown } | { error: SerializedError };
 
 export function nodePlace(database: Database): NodePlace | null {
@@ -122,10 +120,11 @@ function apply(
   content: EntryContent,
   outcomes: readonly ItemOutcome[],
   changes: ReadonlyMap<string, Operation<Database>>,
-): EntryResult | null {
+): ChangeResult[] | null {
   switch (content.kind) {
     case 'deliveries':
-      return applyDeliveries(database, content.deliveries, outcomes);
+      applyDeliveries(database, content.deliveries, outcomes);
+      return null;
     case 'recovered':
       applyRecovered(database, content, outcomes);
       return null;
@@ -137,35 +136,29 @@ function apply(
   }
 }
 
-/** Returns null when nothing was quarantined. */
 function applyDeliveries(
   database: Database,
   deliveries: readonly EntryDelivery[],
   outcomes: readonly ItemOutcome[],
-): EntryResult | null {
+): void {
   const bodies = createBodyWriter(database);
   let start = 0;
-  const quarantined = deliveries.map((delivery) => {
+  for (const delivery of deliveries) {
     const own = outcomes.slice(start, start + delivery.notifications.length);
     start += own.length;
-    return applyDelivery(database, bodies, delivery, own);
-  });
+    applyDelivery(database, bodies, delivery, own);
+  }
   bodies.end();
-  countDrift(
-    database,
-    deliveries.flatMap(({ drift }) => drift),
-    deliveries.at(-1)?.receivedAtUs ?? 0,
-  );
-  return quarantined.some((id) => id !== null) ? quarantined : null;
+  const drift = deliveries.flatMap((one) => one.drift);
+  countDrift(database, drift, deliveries.at(-1)?.receivedAtUs ?? 0);
 }
 
-/** Returns the id of the quarantine entry, if any. */
 function applyDelivery(
   database: Database,
   bodies: BodyWriter,
   entry: EntryDelivery,
   outcomes: readonly ItemOutcome[],
-): number | null {
+): void {
   const { encoding, faults, retry } = entry;
   const delivery = {
     ...entry,
@@ -181,13 +174,13 @@ function applyDelivery(
   const isStored = outcomes.some(({ outcome }) => outcome === 'stored');
   const bodyId = isStored ? bodies.add(delivery) : undefined;
   if (faults.length > 0) {
-    return quarantineUnreadable(database, bodies, { delivery, faults, bodyId }) ?? null;
+    quarantineUnreadable(database, bodies, { delivery, faults, bodyId });
+    return;
   }
   if (retry !== null) release(database, retry.quarantineId, retry.atUs);
-  if (!outcomes.some(({ outcome }) => outcome === 'reused')) return null;
+  if (!outcomes.some(({ outcome }) => outcome === 'reused')) return;
   countDrift(database, ['ack-id-reused'], entry.receivedAtUs);
-  const faultyReuse = { delivery, faults: [ackIdReused], bodyId };
-  return quarantineOnce(database, bodies, faultyReuse) ?? null;
+  quarantineOnce(database, bodies, { delivery, faults: [ackIdReused], bodyId });
 }
 
 function write(
@@ -284,7 +277,7 @@ function applyChange(
   }
 }
 
-function saveResult(database: Database, number: number, result: EntryResult): void {
+function saveResult(database: Database, number: number, result: ChangeResult[]): void {
   const parts: Uint8Array[] = [];
   const json = toJson(result, parts);
   prepared(database, 'INSERT INTO shared_result VALUES (?, ?, ?)').run(
@@ -296,10 +289,10 @@ function saveResult(database: Database, number: number, result: EntryResult): vo
 }
 
 /** Returns the result of an applied entry; null without one. */
-export function entryResult(database: Database, number: number): EntryResult | null {
+export function entryResult(database: Database, number: number): ChangeResult[] | null {
   const row = prepared<[number], { json: string; bytes: Uint8Array }>(
     database,
     'SELECT json, bytes FROM shared_result WHERE number = ?',
   ).get(number);
-  return row === undefined ? null : (fromJson(row.json, row.bytes) as EntryResult);
+  return row === undefined ? null : (fromJson(row.json, row.bytes) as ChangeResult[]);
 }

@@ -17,7 +17,7 @@ import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
 import { loadTables, withTables } from '../../store/tables.ts';
 import {
   applyEntries,
-  type EntryResult,
+  type ChangeResult,
   entryResult,
   joinLog,
   type NodePlace,
@@ -84,7 +84,7 @@ const tasks = {
     requireSpace();
     return connection.transact((database) => applyEntries(database, entries, changesByName));
   },
-  result: ({ connection }: Writer, number: number): EntryResult | null =>
+  result: ({ connection }: Writer, number: number): ChangeResult[] | null =>
     connection.read((database) => entryResult(database, number)),
   checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
   /** A step of the phase `space`, which is the work of each node. */

@@ -1,14 +1,11 @@
-/** Writes of a node, which go through the shared log: deliveries, and changes of the store. */
-import { errorFields } from '../../core/host/job.ts';
 import { type Caller, deserializeError, type Remote } from '../../core/host/rpc.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import type { CommitFacts, Delivery, Intake, Logger, Receipt } from '../../core/terms/ports.ts';
+import type { CommitFacts, Delivery, Intake, Receipt } from '../../core/terms/ports.ts';
 import { bodyBytes, packDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { ackIdReused } from '../../store/log/write-delivery.ts';
 import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
 import type { TablesSlot } from '../../store/tables.ts';
-import type { ChangeResult } from './apply-entries.ts';
 import type { Change, PreparedDelivery, PreparedEntry } from './entry.ts';
 import type { Follower } from './follower.ts';
 import type { LeaseTerm } from './leases.ts';
@@ -26,9 +23,6 @@ const appendsMax = 2;
 /** Maximum age of a commit that proves that the log accepts appends. */
 const commitAgeMaxMs = 5_000;
 
-/** Wait for the ids of quarantine entries. */
-const quarantineMs = 1_000;
-
 /** Timeout of a delivery: its sender then gets 503 and may retry. */
 const answerMs = 30_000;
 
@@ -43,7 +37,6 @@ interface NodeIntakeOptions {
   log: SharedLog;
   writer: Remote<NodeWrites>;
   follower: Follower;
-  logger: Logger;
   /** Random UUID. */
   newId: () => string;
   /** Maximum memory for bodies that wait for their commit. */
@@ -113,7 +106,7 @@ export class NodeIntake implements Intake {
       await this.#options.follower.until(appended.number);
       const [only] = prepared.deliveries;
       if (only === undefined) throw new Error('A retry has no delivery.');
-      return receiptOf(only, appended.outcomes, null);
+      return receiptOf(only, appended.outcomes);
     } catch (error) {
       if (isAppError(error, 'conflict')) return rejected([ackIdReused]);
       throw error;
@@ -174,7 +167,12 @@ export class NodeIntake implements Intake {
       ...{ durationSeconds, deliveries: group.length },
       publicationDelay: prepared.publicationDelay,
     });
-    this.#answer(group, prepared.deliveries, appended);
+    let start = 0;
+    for (const [i, { resolve }] of group.entries()) {
+      const one = prepared.deliveries[i] ?? { items: 0, faults: [] };
+      resolve(receiptOf(one, appended.outcomes.slice(start, start + one.items)));
+      start += one.items;
+    }
   }
 
   #append(prepared: PreparedEntry, refusesReused: boolean): Promise<AppendedEntry> {
@@ -182,58 +180,16 @@ export class NodeIntake implements Intake {
     const entry = { items, checkedPosition, payload, encoding, refusesReused };
     return this.#options.log.append({ ...entry, batchId: this.#options.newId(), lease: null });
   }
-
-  #answer(
-    group: readonly Waiting[],
-    prepared: readonly PreparedDelivery[],
-    { number, outcomes }: AppendedEntry,
-  ): void {
-    let start = 0;
-    let quarantined: Promise<readonly (number | null)[]> | undefined;
-    for (const [i, { resolve }] of group.entries()) {
-      const one = prepared[i] ?? { items: 0, faults: [] };
-      const own = outcomes.slice(start, start + one.items);
-      start += one.items;
-      const isQuarantined =
-        one.faults.length > 0 || own.some(({ outcome }) => outcome === 'reused');
-      if (!isQuarantined) {
-        resolve(receiptOf(one, own, null));
-        continue;
-      }
-      quarantined ??= this.#quarantinedIn(number);
-      void quarantined.then((ids) => resolve(receiptOf(one, own, ids[i] ?? null)));
-    }
-  }
-
-  /**
-   * Returns the ids of the quarantine entries of an entry, by delivery: the node assigns them when it applies it. None
-   * if it cannot apply it soon; the answer does not need them. Never rejects.
-   */
-  async #quarantinedIn(number: number): Promise<readonly (number | null)[]> {
-    const { follower, writer, logger } = this.#options;
-    try {
-      await follower.until(number, quarantineMs);
-      return ((await writer.result(number)) ?? []) as (number | null)[];
-    } catch (error) {
-      logger.warn(errorFields(error), 'failed to read the ids of quarantine entries');
-      return [];
-    }
-  }
 }
 
-function receiptOf(
-  { items, faults }: PreparedDelivery,
-  outcomes: readonly ItemOutcome[],
-  quarantineId: number | null,
-): Receipt {
+/** The entry of the quarantine has no id yet: each node assigns it when it applies the entry. */
+function receiptOf({ items, faults }: PreparedDelivery, outcomes: readonly ItemOutcome[]): Receipt {
   const stored = outcomes.filter(({ outcome }) => outcome === 'stored').length;
-  const quarantined = quarantineId === null ? {} : { quarantineId };
-  if (faults.length > 0)
-    return { outcome: 'rejected', faults: [...faults], stored, ...quarantined };
+  if (faults.length > 0) return { outcome: 'rejected', faults: [...faults], stored };
   const duplicates = items - stored;
   return stored > 0
-    ? { outcome: 'stored', stored, duplicates, ...quarantined }
-    : { outcome: 'duplicate', duplicates, ...quarantined };
+    ? { outcome: 'stored', stored, duplicates }
+    : { outcome: 'duplicate', duplicates };
 }
 
 /** Changes in one entry. */
@@ -315,7 +271,7 @@ export class NodeChanges implements Caller {
     try {
       const entry = await writer.prepareChanges(group.map(({ change }) => change));
       const { number } = await this.#append(entry, lease);
-      const results = (await writer.result(number)) as ChangeResult[] | null;
+      const results = await writer.result(number);
       for (const [i, { resolve, reject }] of group.entries()) {
         const result = results?.[i];
         if (result === undefined) reject(new AppError('unavailable', 'The result was removed.'));

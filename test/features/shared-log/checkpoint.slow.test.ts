@@ -62,9 +62,10 @@ describe.runIf(hasPostgres)('a new node', () => {
     const { body } = await fromCheckpoint.store.quarantineEntry(entry?.id ?? 0);
     expect(Buffer.from(body).toString()).toContain('other content');
     // New ids continue.
-    for (const [i, { store }] of [first, fromCheckpoint].entries()) {
-      const receipt = await store.accept(delivery('not JSON, again'));
-      expect(receipt).toMatchObject({ quarantineId: 7 + i });
+    await fromCheckpoint.store.accept(delivery('not JSON, again'));
+    await allCaughtUp([first, fromCheckpoint]);
+    for (const { store } of [first, fromCheckpoint]) {
+      expect((await collect(store.quarantined({ released: false })))[0]).toMatchObject({ id: 7 });
     }
   });
 

@@ -63,7 +63,7 @@ export const copySql = `
     -- Appends an entry of a copy. Replaces the keys of notifications that were copied before.
     CREATE FUNCTION earshot.copy_entry(
       new_batch uuid, new_node uuid, keys jsonb, new_encoding text, new_payload bytea)
-    RETURNS TABLE (entry_number bigint, digest text)
+    RETURNS bigint
     LANGUAGE plpgsql VOLATILE AS $$
     DECLARE
       log_head earshot.head;
@@ -88,12 +88,10 @@ export const copySql = `
       FROM jsonb_array_elements(keys) AS copied WHERE copied->>'recoveredUs' IS NOT NULL;
       log_head.position := greatest(log_head.position,
         (SELECT max((copied->>'position')::bigint) FROM jsonb_array_elements(keys) AS copied));
-      entry_number := log_head.number + 1;
-      UPDATE earshot.head SET number = entry_number, position = log_head.position;
-      INSERT INTO earshot.entry VALUES (entry_number, new_batch, new_node, clock_timestamp(),
+      UPDATE earshot.head SET number = log_head.number + 1, position = log_head.position;
+      INSERT INTO earshot.entry VALUES (log_head.number + 1, new_batch, new_node, clock_timestamp(),
         log_head.position, '[]', new_encoding, new_payload);
-      digest := (SELECT encode(sha256(payload), 'hex') FROM earshot.entry WHERE number = entry_number);
-      RETURN NEXT;
+      RETURN log_head.number + 1;
     END $$;
 
     -- Changes the state of the log; returns its state.
@@ -217,14 +215,14 @@ export function createCopyTarget({ query }: Connections, nodeId: string) {
         },
       );
     },
-    /** Appends an entry. Returns its number and the SHA-256 of the stored content, hexadecimal. */
+    /** Appends an entry. Returns its number. */
     append: async (entry: EncodedContent & { batchId: string; keys: readonly CopiedKey[] }) => {
       const { batchId, keys, encoding, bytes } = entry;
-      const [row] = await query<{ entry_number: string; digest: string }>(
-        'SELECT * FROM earshot.copy_entry($1, $2, $3, $4, $5)',
+      const [row] = await query<{ number: string }>(
+        'SELECT earshot.copy_entry($1, $2, $3, $4, $5) AS number',
         [batchId, nodeId, JSON.stringify(keys), encoding, bytes],
       );
-      return { number: Number(row?.entry_number), digest: row?.digest };
+      return Number(row?.number);
     },
     /** Returns the number of the keys of positions in [from, to), and the SHA-256 of `position:key`, joined by commas. */
     keysOf: async (from: number, to: number) => {

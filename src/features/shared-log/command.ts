@@ -28,8 +28,7 @@ Fields of --json: logId, state, first, number, position, database, receivers.
   state       open: in use. copying: not complete yet. moved: another log continues this log
   number      number of the last entry; first is the first one that was not removed
   position    position of the last notification
-  database    version, waitsForStandby, standbys (null: the user may not see them), leases,
-              freeConnections
+  database    version, waitsForStandby, standbys (null: the user may not see them), leases
   receivers   name, id, and its last report: applied, lag (entries), ageMs, version, refusing and
               fault (reasons for refusing notifications and for not applying entries, or null),
               freeBytes

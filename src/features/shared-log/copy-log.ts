@@ -75,14 +75,10 @@ export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> 
     const sinceUs = nowUs() - clockToleranceUs;
     const logId = await log.copy.begin(await source.source());
     let [position, number, batchId] = [0, 0, ''];
-    const append = async ({ keys, encoding, bytes, digest }: CopiedPart) => {
+    const append = async ({ keys, encoding, bytes }: CopiedPart) => {
       signal.throwIfAborted();
       batchId = newId();
-      const appended = await log.copy.append({ batchId, keys, encoding, bytes });
-      if (appended.digest !== digest) {
-        throw new AppError('internal', 'The database has stored another content than was copied.');
-      }
-      number = appended.number;
+      number = await log.copy.append({ batchId, keys, encoding, bytes });
     };
     const copyRows = async () => {
       const of = await source.lastPosition();

@@ -20,8 +20,6 @@ interface Reading {
 /** An entry of a copy. */
 export interface CopiedPart extends EncodedContent {
   keys: CopiedKey[];
-  /** Digest of the bytes. */
-  digest: string;
   /** Position of the last row. */
   lastPosition: number;
 }
@@ -120,7 +118,6 @@ function copiedPart(database: Database, part: TablePart): CopiedPart {
   return {
     ...encoded,
     keys: rows.map((row) => keyOf(row, reader.content(row.body_id))),
-    digest: hash('sha256', encoded.bytes, 'hex'),
     lastPosition: rows.at(-1)?.position ?? 0,
   };
 }

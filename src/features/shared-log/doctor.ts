@@ -1,4 +1,4 @@
-/** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
+/** The doctor's check of the shared log: the database, its standby, and the receivers. */
 
 import type { Io } from '../../core/cli/io.ts';
 import type { ServeConfig } from '../../core/config/config.ts';
@@ -18,9 +18,6 @@ import { receiverCheck } from './status.ts';
 
 const check = 'shared log';
 
-/** Connections of one receiver and a command. */
-const connectionsMin = 10;
-
 /** Returns no step without a shared log. */
 export const stepsOf: DoctorSlot['stepsOf'] = async ({ serve }, io) => {
   if (serve?.sharedLog == null) return [];
@@ -33,31 +30,16 @@ const checkSharedLog = (serve: ServeConfig, io: Io): Promise<Finding[]> =>
     const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
     const situation = situationAt(io.nowUs());
     const names = nodes.map(({ name }) => name);
-    const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
     const evaluated = nodes
       .map((node) => evaluate([receiverCheck], node, { situation, fine: ok(node.name) }))
       .filter(isProblem);
     return [
       finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
       standbyFinding(database, serve.sharedLog?.needsStandby === true),
-      ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
       finding(check, 'ok', `Receivers: ${names.join(', ') || 'none'}.`),
-      ...[...repeated].map((name) =>
-        warned(
-          `Several receivers have the name ${name}.`,
-          'Set EARSHOT_NODE of each receiver to another name.',
-        ),
-      ),
       ...evaluated.map((one) => ({ check, ...one })),
     ];
   }).catch((error: unknown) => [failedFinding(check, error, 'Check EARSHOT_LOG_URL.')]);
-
-const warned = (text: string, nextStep: string) => finding(check, 'warning', text, nextStep);
-
-const fewConnections = warned(
-  'The database has too few free connections.',
-  'Raise max_connections, or use a pooler: each receiver needs four connections.',
-);
 
 function standbyFinding(
   { waitsForStandby, standbys }: DatabaseState,
@@ -69,7 +51,9 @@ function standbyFinding(
   }
   if (waitsForStandby && needsStandby)
     return finding(check, 'ok', 'The database has a synchronous standby.');
-  return warned(
+  return finding(
+    check,
+    'warning',
     'Notifications can be lost with the database: without a synchronous standby, or with another EARSHOT_LOG_SYNC than standby.',
     'Set synchronous_standby_names on the database, and EARSHOT_LOG_SYNC to standby. See docs/several-receivers.md.',
   );

@@ -349,16 +349,13 @@ function nodeReports({ query }: Connections, needsStandby: boolean) {
         names: string;
         standbys: (string | null)[] | null;
         leases: { name: string; nodeId: string }[] | null;
-        free: number;
       }>(
         `SELECT current_setting('server_version') AS version,
            current_setting('synchronous_standby_names') AS names,
            (SELECT array_agg(CASE WHEN sync_state IN ('sync', 'quorum') THEN application_name END)
             FROM pg_stat_replication WHERE sync_state IS NULL OR sync_state <> 'async') AS standbys,
            (SELECT jsonb_agg(jsonb_build_object('name', name, 'nodeId', holder) ORDER BY name)
-            FROM earshot.lease WHERE holder IS NOT NULL AND expires_at > clock_timestamp()) AS leases,
-           current_setting('max_connections')::int
-             - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS free`,
+            FROM earshot.lease WHERE holder IS NOT NULL AND expires_at > clock_timestamp()) AS leases`,
       );
       const standbys = row?.standbys ?? [];
       const names = standbys.filter((name) => name !== null);
@@ -370,8 +367,6 @@ function nodeReports({ query }: Connections, needsStandby: boolean) {
         /** Names of the synchronous standbys that are connected; null if the user may not see them. */
         standbys: names.length < standbys.length ? null : names,
         leases: row?.leases ?? [],
-        /** Connections that are not in use. */
-        freeConnections: row?.free ?? 0,
       };
     },
   };

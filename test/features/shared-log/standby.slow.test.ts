@@ -74,7 +74,7 @@ describe.runIf(hasPostgres)('an append with a synchronous standby', () => {
     const standby = await startStandby(server(), 'near');
     expect(await accepted).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
     const copied = standby.url(new URL(url).pathname.slice(1));
-    expect(await query(copied, 'SELECT number, asked FROM earshot.appended')).toEqual([
+    expect(await query(copied, 'SELECT number, asked FROM earshot.entry')).toEqual([
       { number: '1', asked: expect.any(Number) },
     ]);
     await store.checkWritable();

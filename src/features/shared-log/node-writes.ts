@@ -1,3 +1,4 @@
+/** Writes of a node, which go through the shared log: deliveries, and changes of the store. */
 import { type Caller, deserializeError, type Remote } from '../../core/host/rpc.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Delivery, Intake, Receipt } from '../../core/terms/ports.ts';

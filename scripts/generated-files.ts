@@ -46,7 +46,6 @@ export const idleIo: Io = {
   newSecret: () => '',
   random: () => 0,
   fetch: () => Promise.reject(new Error('fetch is not available')),
-  localAddresses: () => [],
   pid: 0,
   workingDir: '',
   features: app,

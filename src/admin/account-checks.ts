@@ -24,26 +24,30 @@ export async function checkAccount(options: {
   limits: AccountLimits;
 }): Promise<{ findings: Finding[]; listed: CatalogueSubscription[] | null }> {
   const { account, tokens, client, limits } = options;
-  const { runningMax, totalMax } = limits;
-  const findings: Finding[] = [];
+  const login = account.kind === 'token' ? briefToken : finding('login', 'ok', 'The login works.');
+  const nextStep = 'Check the account and EARSHOT_CATALOGUE_URL.';
   try {
     await tokens.get();
-    findings.push(
-      account.kind === 'token' ? briefToken : finding('login', 'ok', 'The login works.'),
-    );
-    const listed = await client.list();
-    const { running, total } = countsOf(listed);
-    const isFull = running > runningMax || total >= totalMax;
-    const text = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
-    const nextStep =
-      'Delete a subscription that is not needed, or set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue. While the account is full, a changed filter has a gap.';
-    findings.push(finding('catalogue', isFull ? 'warning' : 'ok', text, isFull ? nextStep : null));
-    return { findings, listed };
   } catch (error) {
-    const check = findings.length === 0 ? 'login' : 'catalogue';
-    const nextStep = 'Check the account and EARSHOT_CATALOGUE_URL.';
-    return { findings: [...findings, failedFinding(check, error, nextStep)], listed: null };
+    return { findings: [failedFinding('login', error, nextStep)], listed: null };
   }
+  try {
+    const listed = await client.list();
+    return { findings: [login, limitsFinding(countsOf(listed), limits)], listed };
+  } catch (error) {
+    return { findings: [login, failedFinding('catalogue', error, nextStep)], listed: null };
+  }
+}
+
+function limitsFinding(
+  { running, total }: ReturnType<typeof countsOf>,
+  { runningMax, totalMax }: AccountLimits,
+): Finding {
+  const text = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
+  if (running <= runningMax && total < totalMax) return finding('catalogue', 'ok', text);
+  const nextStep =
+    'Delete a subscription that is not needed, or set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue. While the account is full, a changed filter has a gap.';
+  return finding('catalogue', 'warning', text, nextStep);
 }
 
 const briefToken = finding(
@@ -153,43 +157,27 @@ const clockSeconds = { warning: 30, critical: 300 };
 const clockTimeoutMs = 10_000;
 
 /** Compares the clock with the `Date` header of the first URL that answers, with any status. */
-export async function checkClock(options: {
-  urls: readonly string[];
-  fetch: typeof fetch;
-  nowUs: () => number;
-}): Promise<Finding[]> {
-  const check = 'clock';
-  for (const url of options.urls) {
-    const ahead = await secondsAhead(url, options);
-    if (ahead === null) continue;
-    const seconds = Math.round(Math.abs(ahead));
-    const text = `The clock of this machine is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the clock of ${new URL(url).host}.`;
-    if (seconds <= clockSeconds.warning) return [finding(check, 'ok', text)];
-    const level = seconds > clockSeconds.critical ? 'critical' : 'warning';
-    return [
-      finding(check, level, text, 'Turn on time synchronization: `timedatectl set-ntp true`.'),
-    ];
-  }
-  return [finding(check, 'unknown', 'No service returned a time.')];
-}
-
-/** Returns the seconds by which our clock is ahead; null when the service sends no time. */
-async function secondsAhead(
-  url: string,
+export async function checkClock(
+  urls: readonly string[],
   { fetch: send, nowUs }: { fetch: typeof fetch; nowUs: () => number },
-): Promise<number | null> {
-  const askedUs = nowUs();
-  try {
+): Promise<Finding> {
+  const check = 'clock';
+  for (const url of urls) {
     // A cache would return the time of an earlier answer.
     const headers = { 'Cache-Control': 'no-store' };
     const signal = AbortSignal.timeout(clockTimeoutMs);
-    const answer = await send(url, { method: 'HEAD', redirect: 'manual', headers, signal });
-    const thereMs = Date.parse(answer.headers.get('Date') ?? '');
-    const agedMs = (Number(answer.headers.get('Age')) || 0) * 1000;
+    const request = { method: 'HEAD', redirect: 'manual', headers, signal } as const;
+    const askedUs = nowUs();
+    const answer = await send(url, request).catch(() => null);
+    const thereMs = Date.parse(answer?.headers.get('Date') ?? '');
+    if (Number.isNaN(thereMs)) continue;
     // The middle between request and answer.
-    const aheadMs = (askedUs + nowUs()) / 2000 - thereMs - agedMs;
-    return Number.isNaN(aheadMs) ? null : aheadMs / 1000;
-  } catch {
-    return null;
+    const ahead = (askedUs + nowUs()) / 2e6 - thereMs / 1_000;
+    const seconds = Math.round(Math.abs(ahead));
+    const text = `The clock of this machine is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the clock of ${new URL(url).host}.`;
+    if (seconds <= clockSeconds.warning) return finding(check, 'ok', text);
+    const level = seconds > clockSeconds.critical ? 'critical' : 'warning';
+    return finding(check, level, text, 'Turn on time synchronization: `timedatectl set-ntp true`.');
   }
+  return finding(check, 'unknown', 'No service returned a time.');
 }

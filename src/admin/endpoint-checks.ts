@@ -1,4 +1,4 @@
-/** Checks of the public URL for `earshot doctor`: form, addresses, port, certificate and login. */
+/** Checks of the public URL for `earshot doctor`: form, addresses, certificate and login. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -25,66 +25,37 @@ export function checkPublicUrl(publicUrl: string | undefined): Finding[] {
   return [finding(check, 'ok', `${publicUrl} uses https, on port ${url.port || '443'}.`)];
 }
 
-/** `isPublic` is false if only this machine resolves the name, as in its hosts file. */
-export type ResolvedName = { addresses: readonly string[]; isPublic: boolean };
-
 /**
  * Queries DNS, and the resolver of this machine only if DNS has no answer: the hosts file often has the machine's own
  * name with a loopback address. Never rejects; without an answer there are no addresses.
  */
-export async function resolveName(host: string): Promise<ResolvedName> {
-  if (isIP(host) !== 0) return { addresses: [host], isPublic: true };
+export async function resolveName(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 3_000, tries: 2 });
   // Never queried in DNS (RFC 6761, 6.3).
   const isLocal = /(^|\.)localhost$/.test(host);
   const queries = isLocal ? [] : [resolver.resolve4(host), resolver.resolve6(host)];
   const answers = await Promise.all(queries.map((query) => query.catch(() => [])));
-  const addresses = answers.flat();
-  if (addresses.length > 0) return { addresses, isPublic: true };
+  if (answers.flat().length > 0) return answers.flat();
   const local = await lookup(host, { all: true }).catch(() => []);
-  return { addresses: local.map(({ address }) => address), isPublic: false };
+  return local.map(({ address }) => address);
 }
 
-/**
- * Checks that the name has public addresses of this machine; behind NAT, where this machine has no public address, they
- * cannot be compared. With `isTest`, a private address is only a warning.
- */
-export function checkAddresses(options: {
-  host: string;
-  resolved: ResolvedName;
-  localAddresses: readonly string[];
-  isTest: boolean;
-}): Finding[] {
+/** Checks that the name has public addresses. With `isTest`, a private address is only a warning. */
+export function checkAddresses(
+  host: string,
+  addresses: readonly string[],
+  isTest: boolean,
+): Finding {
   const check = 'public address';
-  const { host, resolved, isTest } = options;
   const nextStep = nextStepOf(faultOf('ENOTFOUND'));
-  const add = (level: 'critical' | 'warning', text: string) =>
-    finding(check, level, `${host}: ${text}.`, nextStep);
-  if (resolved.addresses.length === 0) return [add('critical', clauseOf('ENOTFOUND'))];
-  const named = resolved.addresses.map((address) => ipaddr.process(address));
-  const own = options.localAddresses.map((address) => ipaddr.process(address)).filter(isUnicast);
-  const [shown, hidden] = [named.filter(isUnicast), named.filter((one) => !isUnicast(one))];
-  // IPv4 and IPv6 separately: certificate authorities first use an outdated AAAA record.
-  const comparable = shown.filter((one) => own.some((local) => local.kind() === one.kind()));
-  const elsewhere = comparable.filter((one) => !own.map(String).includes(one.toString()));
+  if (addresses.length === 0)
+    return finding(check, 'critical', `${host}: ${clauseOf('ENOTFOUND')}.`, nextStep);
+  const hidden = addresses.map((one) => ipaddr.process(one)).filter((one) => !isUnicast(one));
+  if (hidden.length === 0)
+    return finding(check, 'ok', `${host} resolves to ${addresses.join(', ')}.`);
   const ranges = hidden.map((address) => `${address} (${address.range()})`).join(', ');
-  const isTolerated = isTest || shown.length > 0;
-  const findings = [
-    ...(resolved.isPublic ? [] : [add('warning', 'only this machine resolves the name')]),
-    ...(hidden.length === 0
-      ? []
-      : [add(isTolerated ? 'warning' : 'critical', `not reachable from the Internet: ${ranges}`)]),
-    ...(elsewhere.length === 0
-      ? []
-      : [
-          add(
-            'warning',
-            `${elsewhere.join(', ')} is not an address of this machine (${own.join(', ')})`,
-          ),
-        ]),
-  ];
-  if (findings.length > 0) return findings;
-  return [finding(check, 'ok', `${host} resolves to ${resolved.addresses.join(', ')}.`)];
+  const level = isTest || hidden.length < addresses.length ? 'warning' : 'critical';
+  return finding(check, level, `${host}: not reachable from the Internet: ${ranges}.`, nextStep);
 }
 
 const isUnicast = (address: ipaddr.IPv4 | ipaddr.IPv6) => address.range() === 'unicast';

@@ -20,43 +20,19 @@ it.each([
   expect(finding?.nextStep === null).toBe(level === 'ok');
 });
 
-describe('the addresses', () => {
-  const check = (addresses: string[], more: string[] = [], isTest = false, isPublic = true) =>
-    checkAddresses({
-      ...{ host: 'earshot.example.org', resolved: { addresses, isPublic }, isTest },
-      localAddresses: ['127.0.0.1', '::1', ...more],
-    });
-
-  it.each<[addresses: string[], local: string[], isPublic: boolean, level: string, RegExp]>([
-    [['93.184.216.34'], [], true, 'ok', /./],
-    [['93.184.216.34'], [], false, 'warning', /./],
-    [[], [], true, 'critical', /./],
-    [['100.128.0.1'], ['10.0.0.5', 'fe80::1'], true, 'ok', /./],
-    [['9.9.9.9'], ['::ffff:9.9.9.9'], true, 'ok', /./],
-    [['1.1.1.1', '2606:4700:4700::1111'], ['1.1.1.1'], true, 'ok', /./],
-    [['9.9.9.9'], ['8.8.8.8'], true, 'warning', /9\.9\.9\.9 is not .* this machine \(8\.8\.8\.8\)/],
-    [['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8'], true, 'warning', /: 2a00::9 is not/],
-  ])('%j on a machine with %j, in DNS %s: %s', (addresses, local, isPublic, level, words) => {
-    const findings = check(addresses, local, false, isPublic);
-    const text = expect.stringMatching(words);
-    expect(findings).toMatchObject([{ check: 'public address', level, text }]);
-    expect(findings[0]?.nextStep === null).toBe(level === 'ok');
-  });
-
-  it.each([
-    ['10.0.0.1', 'private'],
-    ['127.0.1.1', 'loopback'],
-    ['169.254.169.254', 'linkLocal'],
-    ['100.64.0.1', 'carrierGradeNat'],
-    ['192.0.2.7', 'reserved'],
-    ['fd12:3456::1', 'uniqueLocal'],
-    ['::ffff:10.0.0.1', 'private'],
-  ])('%s (%s) fail, or cause a warning in a test or next to a public one', (address, range) => {
-    const text = expect.stringContaining(`(${range})`);
-    expect(check([address])).toMatchObject([{ level: 'critical', text }]);
-    expect(check([address], [], true)).toMatchObject([{ level: 'warning', text }]);
-    expect(check([address, '1.1.1.1'])).toMatchObject([{ level: 'warning', text }]);
-  });
+it.each<[addresses: string[], level: string, isTest?: boolean]>([
+  [['93.184.216.34', '2606:4700:4700::1111'], 'ok'],
+  [[], 'critical'],
+  ...['10.0.0.1', '127.0.1.1', '169.254.169.254', '100.64.0.1', 'fd12:3456::1'].map(
+    (address): [string[], string] => [[address], 'critical'],
+  ),
+  [['::ffff:10.0.0.1'], 'critical'],
+  [['10.0.0.1'], 'warning', true],
+  [['10.0.0.1', '1.1.1.1'], 'warning'],
+])('the addresses %j: %s', (addresses, level, isTest = false) => {
+  const found = checkAddresses('earshot.example.org', addresses, isTest);
+  expect(found).toMatchObject({ check: 'public address', level });
+  expect(found.nextStep === null).toBe(level === 'ok');
 });
 
 const endpointAt = (port: number) => `https://localhost:${port}/notifications/default`;

@@ -74,7 +74,6 @@ export function testIo(changes: Partial<Io> = {}): Io {
     newSecret: () => randomBytes(32).toString('base64url'),
     random: () => 0.5,
     fetch,
-    localAddresses: () => ['127.0.0.1', '::1'],
     pid: process.pid,
     features: app,
     settings,

@@ -1,7 +1,6 @@
 /** Input and output of commands. The only file that reads `process`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -34,8 +33,6 @@ export interface Io {
   /** A number in [0, 1), for jitter. */
   random: () => number;
   fetch: typeof fetch;
-  /** Returns the addresses of all network interfaces, including loopback. */
-  localAddresses: () => string[];
   pid: number;
   /** Folder of `earshot.config.ts`. */
   workingDir: string;
@@ -94,8 +91,6 @@ export function createProcessIo(features: readonly Feature[]): Io {
     newSecret: () => randomBytes(32).toString('base64url'),
     random: Math.random,
     fetch: (...request) => fetch(...request),
-    localAddresses: () =>
-      Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     pid: process.pid,
     workingDir: process.cwd(),
     features,

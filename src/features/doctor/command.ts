@@ -4,10 +4,10 @@ import { defineCommand } from '../../core/cli/command.ts';
 import { dataDirOf, jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { asCalled, painter, wrapText, writeJson, writeOut } from '../../core/cli/output.ts';
+import type { Step } from '../../core/doctor/steps.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { Finding, Level } from '../../core/terms/evaluation.ts';
+import { type Finding, failedFinding, finding, type Level } from '../../core/terms/evaluation.ts';
 import { printable } from '../../core/terms/text.ts';
-import { runSteps } from './run-steps.ts';
 import { createSettingsReader, readDoctorSettings } from './settings.ts';
 
 export const doctorCommand = defineCommand('doctor', {
@@ -82,7 +82,7 @@ export async function runDoctor(
   const seen: Finding[] = [];
   const findings = recorded(runSteps(steps, io.signal), seen);
   if (json) await writeJson(io.stdout, findings);
-  else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
+  else for await (const found of findings) await writeOut(io.stdout, textOf(found, io));
   const having = (level: Level) => seen.filter((one) => one.level === level);
   const summary = `${shownLevels.map((level) => `${having(level).length} ${level}`).join(', ')}.`;
   const critical = having('critical');
@@ -99,9 +99,9 @@ export async function runDoctor(
 type Shown = Omit<Finding, 'code'>;
 
 async function* recorded(findings: AsyncIterable<Finding>, seen: Finding[]): AsyncGenerator<Shown> {
-  for await (const finding of findings) {
-    seen.push(finding);
-    const { code: _, ...shown } = finding;
+  for await (const found of findings) {
+    seen.push(found);
+    const { code: _, ...shown } = found;
     yield shown;
   }
 }
@@ -118,4 +118,32 @@ function textOf({ check, level, text, evidence, nextStep }: Shown, io: Io): stri
     ...(nextStep === null ? [] : wrapped(nextStep).map((line) => paint('dim', line))),
   ];
   return lines.map((line) => `${line}\n`).join('');
+}
+
+/**
+ * Runs steps in order, and skips those whose prerequisites failed. Yields each finding as soon as it is known. Ends early if
+ * the signal is aborted. Never throws.
+ */
+export async function* runSteps(
+  steps: readonly Step[],
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
+  /** Steps that failed or were skipped, with the first cause. */
+  const causes = new Map<string, string>();
+  for (const { name, needs, run } of steps) {
+    if (signal.aborted) return;
+    const cause = needs.map((need) => causes.get(need)).find((one) => one !== undefined);
+    if (cause !== undefined) {
+      causes.set(name, cause);
+      yield finding(name, 'unknown', `Not checked, because of "${cause}".`);
+      continue;
+    }
+    // Also for a check that throws at once.
+    const findings = await (async () => run())().catch((error: unknown) => [
+      failedFinding(name, error, 'Please report it.'),
+    ]);
+    if (findings.some(({ level }) => level === 'critical' || level === 'unknown'))
+      causes.set(name, name);
+    yield* findings;
+  }
 }

@@ -49,7 +49,7 @@ export function machineSteps(settings: OwnSettings, io: Io): Step[] {
       },
     },
     { name: 'database', needs: ['data directory'], run: store.database },
-    { name: 'clock', needs: [], run: () => checkClock({ urls, fetch, nowUs }) },
+    { name: 'clock', needs: [], run: async () => [await checkClock(urls, { fetch, nowUs })] },
   ];
 }
 
@@ -74,8 +74,7 @@ export function endpointSteps(settings: OwnSettings, io: Io): Step[] {
       run: async () => {
         if (isLocal) return [finding('public address', 'ok', 'The catalogue is on this machine.')];
         const host = hostOf(new URL(publicUrl));
-        const [resolved, localAddresses] = [await resolveName(host), io.localAddresses()];
-        return checkAddresses({ host, resolved, localAddresses, isTest: withExtra !== null });
+        return [checkAddresses(host, await resolveName(host), withExtra !== null)];
       },
     },
     {

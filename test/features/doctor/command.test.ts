@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { Step } from '../../../src/core/doctor/steps.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { type Finding, finding, type Level } from '../../../src/core/terms/evaluation.ts';
-import { runSteps } from '../../../src/features/doctor/run-steps.ts';
+import { runSteps } from '../../../src/features/doctor/command.ts';
 import { otherProject } from '../../../src/sandbox/settings.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { openStore } from '../../helpers/store.ts';
@@ -173,7 +173,6 @@ describe('the doctor with a receiver and a catalogue', () => {
       EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
     });
     expect(shown(findings, /^(public address|endpoint$)/)).toEqual([
-      'warning public address',
       'warning public address',
       'warning endpoint',
     ]);

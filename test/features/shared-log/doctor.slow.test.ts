@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../../../src/core/cli/io.ts';
 import type { DoctorSettings } from '../../../src/core/doctor/steps.ts';
-import { runSteps } from '../../../src/features/doctor/run-steps.ts';
+import { runSteps } from '../../../src/features/doctor/command.ts';
 import { stepsOf } from '../../../src/features/shared-log/doctor.ts';
 import { createDatabase, hasPostgres, openLog, useServer } from './shared-log-context.ts';
 import { setStandby, startStandby } from './standby.ts';

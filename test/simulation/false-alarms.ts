@@ -2,7 +2,7 @@
 import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/core/terms/dates.ts';
 import { historyUs } from '../../src/features/subscriptions/pushes.ts';
-import { type PushHistory, usualSilence } from '../../src/features/subscriptions/silence.ts';
+import { type PushHistory, usualSilence } from '../../src/features/subscriptions/pushes.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 

@@ -1,6 +1,6 @@
 /** Simulates months of a subscription that loses some pushes, with the watchdog's rule, then loses more. */
 import { hourUs } from '../../src/core/terms/dates.ts';
-import { countedUs, lostPushes } from '../../src/features/subscriptions/silence.ts';
+import { countedUs, lostPushes } from '../../src/features/subscriptions/pushes.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { detectionHoursMax, hoursOfMonth, noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';

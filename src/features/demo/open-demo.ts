@@ -19,7 +19,7 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { demoFaults, demoProject, noFaults, type SandboxOptions } from '../../sandbox/settings.ts';
 import type { Store } from '../../store/store.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
-import { planText } from '../subscriptions/plan-output.ts';
+import { planText } from '../subscriptions/register-command.ts';
 import { simulatedPast, storePast, withStore } from './past.ts';
 
 export interface DemoFlags {

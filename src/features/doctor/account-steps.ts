@@ -19,7 +19,7 @@ import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { checkSubscriptionFilter } from '../subscriptions/filter-text.ts';
+import { checkSubscriptionFilter } from '../subscriptions/filter-command.ts';
 
 /** Timeout including retries; short, because a person waits for it. */
 const catalogueTimeoutMs = 30_000;

@@ -28,5 +28,5 @@ export const pull = defineFeature({
       },
     },
   ],
-  afterComparison: async () => (await import('./records-step.ts')).fetchPulledRecords,
+  afterComparison: async () => (await import('./records.ts')).fetchPulledRecords,
 });

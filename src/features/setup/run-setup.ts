@@ -35,7 +35,7 @@ import { start } from '../../receiver/start-command.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { runDoctor } from '../doctor/command.ts';
 import { placeOf } from '../products/places/places.ts';
-import { entitiesOf } from '../subscriptions/filter-text.ts';
+import { entitiesOf } from '../subscriptions/filter-command.ts';
 import { register } from '../subscriptions/register-command.ts';
 import { describedTwice, type SubscriptionFlags } from '../subscriptions/register-filter.ts';
 import { type EnvChange, envTexts, ioWith, shownSettings, writeEnvFile } from './env-file.ts';

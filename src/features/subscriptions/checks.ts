@@ -5,8 +5,7 @@ import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import { checkOf, type Problem, problem } from '../../core/terms/evaluation.ts';
 import { counted, countText, lengthText, momentText, percentText } from '../../core/terms/text.ts';
 import { comparisonHorizonUs, type HourCoverage, settlingUs } from '../coverage/completeness.ts';
-import { coveredUs } from './pushes.ts';
-import { lostPushes as lostPushesOf, usualSilence } from './silence.ts';
+import { coveredUs, lostPushes as lostPushesOf, usualSilence } from './pushes.ts';
 import { isRunning, type SubscriptionState } from './state.ts';
 
 const reach = {

@@ -1,5 +1,4 @@
-/** `earshot filter`: checks and explains a $filter expression. */
-
+/** `earshot filter`: checks and explains a $filter expression; and the findings about the filter of a subscription. */
 import { type Command, Option } from 'commander';
 import { readRegistrations } from '../../admin/operations.ts';
 import { defineCommand, defineGroup } from '../../core/cli/command.ts';
@@ -11,13 +10,13 @@ import { checkConfig } from '../../core/config/config.ts';
 import type { Environment } from '../../core/config/load.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { likelyNames, printable } from '../../core/terms/text.ts';
-import { checkFilter } from '../../filter/check.ts';
+import { checkFilter, isBlankFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { type Entity, entities } from '../../filter/filter-tree.ts';
-import { toFindingJson } from '../../filter/finding.ts';
+import { type FilterFinding, toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
-import { entitiesOf } from './filter-text.ts';
 
 interface FilterFlags {
   entity?: Entity;
@@ -175,4 +174,31 @@ async function ofSubscription(
     );
   }
   return { text: found.filter, entity: entity ?? own };
+}
+
+/** A filter with its findings. */
+export interface FilterReport {
+  name: string;
+  entity: Entity;
+  filter: string;
+  /** At least one, in order of position in the text. */
+  findings: readonly FilterFinding[];
+}
+
+/** Entities that a filter for these events applies to: deletions have an entity of their own (facts, filters). */
+export function entitiesOf(events: readonly string[]): Entity[] {
+  const entities: Entity[] = events.some((event) => event !== 'deleted') ? ['Products'] : [];
+  return events.includes('deleted') ? [...entities, 'DeletedProducts'] : entities;
+}
+
+/** Returns the findings about a subscription's filter, by entity; none for a blank filter. */
+export function checkSubscriptionFilter({
+  name,
+  events,
+  filter,
+}: Pick<DesiredSubscription, 'name' | 'events' | 'filter'>): FilterReport[] {
+  if (isBlankFilter(filter)) return [];
+  return entitiesOf(events)
+    .map((entity) => ({ name, entity, filter, findings: checkFilter(filter, entity).findings }))
+    .filter(({ findings }) => findings.length > 0);
 }

@@ -4,13 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const subscriptions = defineFeature({
   name: 'subscriptions',
   needs: ['coverage', 'products'],
-  offers: [
-    'filter-text.ts',
-    'plan-output.ts',
-    'register-command.ts',
-    'register-filter.ts',
-    'state.ts',
-  ],
+  offers: ['filter-command.ts', 'register-command.ts', 'register-filter.ts', 'state.ts'],
   status: () => import('./status.ts'),
   commands: [
     {
@@ -26,7 +20,7 @@ export const subscriptions = defineFeature({
     {
       name: 'maintain',
       under: 'subscribe',
-      load: async () => (await import('./maintain-command.ts')).maintainCommand,
+      load: async () => (await import('./command.ts')).maintainCommand,
     },
     {
       name: 'filter',

@@ -8,17 +8,13 @@ import { choice, type PageRoute, stateForm } from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
 import { renderReport } from '../../core/page/render-report.ts';
 import type { Status } from '../../core/status/status.ts';
-import { dayUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
-import { historyTable, otherPathsReport, subscriptionSection } from './report.ts';
-import { otherPathSchema, readOtherPaths, subscriptionSchema } from './state.ts';
+import { subscriptionSection } from './report.ts';
+import { subscriptionSchema } from './state.ts';
 
-/** Changes read of each subscription, and shown of removed ones. */
+/** Changes shown of each subscription. */
 const historyShown = 20;
-
-/** Changes read to find those of removed subscriptions. */
-const removedRead = 500;
 
 export const subscriptionsPage: PageRoute = {
   path: '/subscriptions',
@@ -36,30 +32,12 @@ export const subscriptionsPage: PageRoute = {
       const history = await administration.history({ subscription: one.name, limit: historyShown });
       return subscriptionSection({ ...one, history }, nowUs);
     });
-    const [blocks, others, history] = await Promise.all([
-      Promise.all(sections),
-      readOtherPaths(administration),
-      administration.history({ limit: removedRead }),
-    ]);
-    // A removed subscription leaves the page after its last day.
-    const removed = history.filter(
-      ({ subscription, atUs }) =>
-        !names.includes(subscription) && Math.floor(atUs / dayUs) === Math.floor(nowUs / dayUs),
-    );
+    const blocks = await Promise.all(sections);
     const reports = [
       {
         title: 'Registered subscriptions',
         blocks: shown.length === 0 ? [noneShown(state.subscription)] : blocks,
       },
-      ...(others.length === 0 ? [] : [otherPathsReport(others)]),
-      ...(removed.length === 0
-        ? []
-        : [
-            {
-              title: 'Removed subscriptions',
-              blocks: [historyTable(removed.slice(0, historyShown))],
-            },
-          ]),
       ...(status.hasEndpoint ? [endpointReport(status, { slots })] : []),
     ];
     return {
@@ -122,9 +100,6 @@ const subscriptionsSchema = z.object({
         .describe(`Changes of the subscription, the newest ${historyMax} first.`),
     }),
   ),
-  otherPaths: z
-    .array(otherPathSchema)
-    .describe('Paths that received notifications, but belong to no registered subscription.'),
 });
 
 /** Returns the route. */
@@ -140,7 +115,7 @@ export function subscriptionsRoute({
     operationId: 'listSubscriptions',
     summary: 'Subscriptions as the receiver knows them, with gaps and history',
     description:
-      'Registered subscriptions, and paths that received notifications without a registration. The states are the last known ones: the request does not query the catalogue.',
+      'Registered subscriptions. The states are the last known ones: the request does not query the catalogue.',
     query: z.strictObject({}),
     answer: jsonSchemaOf(subscriptionsSchema),
     respond: async () => {
@@ -149,10 +124,7 @@ export function subscriptionsRoute({
         ...one,
         history: await administration.history({ subscription: one.name, limit: historyMax }),
       }));
-      const found = {
-        subscriptions: await Promise.all(withHistory),
-        otherPaths: await readOtherPaths(administration),
-      };
+      const found = { subscriptions: await Promise.all(withHistory) };
       return { body: toJson(subscriptionsSchema, found) };
     },
   });

@@ -31,7 +31,7 @@ import {
   conditionsOf,
   filterOption,
 } from '../products/flags.ts';
-import { checkSubscriptionFilter } from './filter-text.ts';
+import { checkSubscriptionFilter } from './filter-command.ts';
 
 /** Short, because the user waits and the registration does not depend on the count. */
 const countTimeoutMs = 20_000;

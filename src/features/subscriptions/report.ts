@@ -3,7 +3,7 @@ import type { HistoryEntry } from '../../admin/account.ts';
 import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
-import type { EvaluatedSubscription, OtherPath } from './state.ts';
+import type { EvaluatedSubscription } from './state.ts';
 
 /** Changes and gaps shown of a subscription. */
 const entriesShown = 10;
@@ -60,7 +60,7 @@ function commandsOf({ name, state }: Shown): report.Command[] {
   ];
 }
 
-function senderText({ senders }: Pick<OtherPath, 'senders'>): string | null {
+function senderText({ senders }: Pick<Shown, 'senders'>): string | null {
   if (senders.length === 0) return null;
   const texts = senders.map(
     ({ username, lastAtUs }) => `${username} (last used ${shortDateUs(lastAtUs)})`,
@@ -92,24 +92,4 @@ export function historyTable(entries: readonly HistoryEntry[]): report.Block {
     { title: 'reason', grows: true, value: ({ reason }: HistoryEntry) => reason },
   ];
   return report.table('Changes, newest first', columns, entries);
-}
-
-/** Reports paths without a subscription. */
-export function otherPathsReport(paths: readonly OtherPath[]): report.Report {
-  const columns = [
-    { title: 'path', value: ({ path }: OtherPath) => report.code(path) },
-    {
-      title: 'last (UTC)',
-      value: ({ senders }: OtherPath) => report.time(senders[0]?.lastAtUs),
-    },
-    { title: 'user name', grows: true, value: (one: OtherPath) => senderText(one) },
-  ];
-  return {
-    title: 'Paths without a subscription',
-    blocks: [
-      report.text('Notifications arrive on these paths, and are stored. They are not compared.'),
-      report.table('Paths that received notifications', columns, paths),
-      report.commands(['Find the subscriptions', `earshot subscriptions list`]),
-    ],
-  };
 }

@@ -80,15 +80,6 @@ export const subscriptionSchema = z.object({
 
 export type EvaluatedSubscription = z.infer<typeof subscriptionSchema>;
 
-/** A path that received notifications, but that belongs to no registered subscription. */
-export const otherPathSchema = z.object({
-  subscription: z.string().nullable().describe('Null for `/notifications` without a name.'),
-  path: z.string(),
-  senders: sendersSchema,
-});
-
-export type OtherPath = z.infer<typeof otherPathSchema>;
-
 /** The state of a subscription, and what its checks need to know. */
 export interface SubscriptionState extends Omit<EvaluatedSubscription, 'evaluation'> {
   registration: Registration;
@@ -170,20 +161,6 @@ export async function readSubscriptions(
       coverage: ofThis(memory.coverage.values()).filter((hour) => hour.hourUs >= knownSinceUs),
     };
   });
-}
-
-/** Reads the other paths that received notifications; the one without a name is the last. */
-export async function readOtherPaths(administration: AdministrationReader): Promise<OtherPath[]> {
-  const [registrations, marks] = await Promise.all([
-    administration.registrations(),
-    administration.deliveryMarks(),
-  ]);
-  const registered = new Set<string | null>(registrations.map(({ name }) => name));
-  const names = new Set(marks.map(({ subscription }) => subscription));
-  return [...names]
-    .filter((name) => !registered.has(name))
-    .toSorted((a, b) => Number(a === null) - Number(b === null) || ((a ?? '') < (b ?? '') ? -1 : 1))
-    .map((name) => ({ subscription: name, path: pathOf(name), senders: sendersOf(marks, name) }));
 }
 
 /** Returns the path of the public listener to which the catalogue pushes. */

@@ -38,7 +38,7 @@ async function pageAt(path: string): Promise<{ status: number; page: string; tex
 }
 
 describe('/subscriptions', () => {
-  it('shows what is known of each, its gap and history, the commands, and other paths', async () => {
+  it('shows what is known of each, its gap and history, and the commands', async () => {
     const { text } = await pageAt('/subscriptions');
     for (const part of [
       'alps ok running, last notification',
@@ -52,31 +52,18 @@ describe('/subscriptions', () => {
     const andes = text.slice(text.indexOf('andes ok paused on purpose'));
     expect(andes).toContain('earshot subscriptions resume andes');
     expect(andes).toMatch(/ open The subscription was paused\..* created register/);
-    expect(text).toMatch(/Paths without a subscription .* \/notifications\/old-path /);
     const one = await pageAt('/subscriptions?subscription=alps');
     expect(one.text).not.toContain('/notifications/andes');
   });
 
-  it('shows the certificate, and a subscription that was removed today', async () => {
-    const { administration } = filledOperations();
-    const about = { subscriptionId: null, reason: 'No use.' };
-    const removal = { ...about, action: 'deleted' as const, actor: 'subscriptions' as const };
+  it('shows the certificate', async () => {
     const { get } = await openConsole({
+      ...filledOperations(),
       status: async () => sampleStatus(true),
-      administration: {
-        ...administration,
-        history: async () => [
-          { ...removal, atUs: Date.UTC(2026, 4, 2, 1) * 1_000, subscription: 'gone' },
-          { ...removal, atUs: 1_777_000_000_000_000, subscription: 'earlier' },
-        ],
-      },
     });
     const text = textOf((await get('/subscriptions')).text);
     expect(text).toMatch(/certificate expires \(UTC\) 2026-05-22 12:00 in 20 d/);
     expect(text).toContain('last failure The name was not proved.');
-    const removed = text.slice(text.indexOf('Removed subscriptions'));
-    expect(removed).toMatch(/ gone deleted subscriptions No use\./);
-    expect(removed).not.toContain('earlier');
   });
 });
 

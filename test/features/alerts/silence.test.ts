@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Span } from '../../../src/features/subscriptions/pushes.ts';
-import { usualSilence } from '../../../src/features/subscriptions/silence.ts';
+import { usualSilence } from '../../../src/features/subscriptions/pushes.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
 import {
   beginUs,

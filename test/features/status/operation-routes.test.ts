@@ -1,4 +1,4 @@
-/** `/api/subscriptions`, `/api/alerts` and `/api/quarantine`, as a program uses them. */
+/** `/api/alerts` and `/api/quarantine`, as a program uses them. */
 import { describe, expect, it } from 'vitest';
 import { type Answer, follow, openConsole } from '../../core/api/console-context.ts';
 import { filledOperations } from '../../core/api/operation-sample.ts';
@@ -6,17 +6,6 @@ import { filledOperations } from '../../core/api/operation-sample.ts';
 const nextOf = ({ next }: Answer['json']) => next;
 const idsOf = (name: string) => (answers: Answer[]) =>
   answers.flatMap(({ json }) => json[name].map(({ id }: { id: number }) => id));
-
-describe('/api/subscriptions', () => {
-  it('contains paths that received notifications without a registration', async () => {
-    const { get } = await openConsole(filledOperations());
-    const senders = [{ username: 'old', lastAt: '2026-05-01T00:00:00.000000Z' }];
-    expect((await get('/api/subscriptions')).json.otherPaths).toEqual([
-      { subscription: 'old-path', path: '/notifications/old-path', senders },
-      { subscription: null, path: '/notifications', senders },
-    ]);
-  });
-});
 
 describe('/api/alerts', () => {
   it('queries active alerts, or all of a period', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Difference, Plan } from '../../../src/admin/differences.ts';
 import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
-import { differenceJson, planText } from '../../../src/features/subscriptions/plan-output.ts';
+import { differenceJson, planText } from '../../../src/features/subscriptions/register-command.ts';
 import { expectEnd } from '../../helpers/fake-io.ts';
 import { account, endpointPair, openAccountContext } from './account-context.ts';
 import { creating, current, empty, endpoint, publicUrl, replacing } from './plan-samples.ts';

@@ -1,8 +1,11 @@
 /** Simulates months of a subscription with the watchdog's silence rule, then stops the subscription. */
 import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/core/terms/dates.ts';
-import { historyUs } from '../../src/features/subscriptions/pushes.ts';
-import { type PushHistory, usualSilence } from '../../src/features/subscriptions/pushes.ts';
+import {
+  historyUs,
+  type PushHistory,
+  usualSilence,
+} from '../../src/features/subscriptions/pushes.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 

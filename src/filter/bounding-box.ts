@@ -29,18 +29,12 @@ export function readBox(text: string): Box {
   }
   const box = { west, south, east, north };
   if (Math.abs(west) > 180 || Math.abs(east) > 180 || !isLatitude(south) || !isLatitude(north)) {
-    const isSwapped =
-      isLatitude(west) && isLatitude(east) && Math.abs(south) <= 180 && Math.abs(north) <= 180;
-    const hint = isSwapped ? ` Did you mean ${latitudesSwapped(box)}?` : '';
     throw invalid(
-      `Longitudes are from -180 to 180, latitudes from -90 to 90; ${numbers.join(',')} is out of range. ${advice}${hint}`,
+      `Longitudes are from -180 to 180, latitudes from -90 to 90; ${numbers.join(',')} is out of range. ${advice}`,
     );
   }
   if (south > north) {
-    const upright = [west, north, east, south].join(',');
-    throw invalid(
-      `South (${south}) is greater than north (${north}). ${advice} Did you mean ${upright}?`,
-    );
+    throw invalid(`South (${south}) is greater than north (${north}). ${advice}`);
   }
   return box;
 }
@@ -52,15 +46,9 @@ const isLatitude = (degrees: number) => Math.abs(degrees) <= 90;
  * so latitudes were probably written first, from the northern corner: `48,6,45,11`.
  */
 export function warningOf(box: Box): string | null {
-  const { west, east } = box;
+  const { west, south, east, north } = box;
   if (west <= east || Math.abs(west) > 90 || Math.abs(east) > 90) return null;
-  return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If you wrote latitudes first, use ${latitudesSwapped(box)}.`;
-}
-
-/** Returns the box for the same numbers read with latitudes first. */
-function latitudesSwapped({ west, south, east, north }: Box): string {
-  const [lowest, highest] = [Math.min(west, east), Math.max(west, east)];
-  return [south, lowest, north, highest].join(',');
+  return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If you wrote latitudes first, use ${[south, east, north, west].join(',')}.`;
 }
 
 function invalid(message: string): AppError {

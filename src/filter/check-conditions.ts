@@ -24,7 +24,7 @@ import { polygonsOf } from './geometry/ring.ts';
 import { geometryFaults } from './geometry/validity.ts';
 import { publishedCollections } from './missions.ts';
 import { attributeForm, showText } from './print.ts';
-import { groupIn, knownProductTypes } from './product-types.ts';
+import { groupIn, knownProductTypes } from './product-conditions.ts';
 import { asTruth } from './values.ts';
 
 /** A literal with its token. */

@@ -1,4 +1,4 @@
-/** Explains a filter in plain English. */
+/** Explains filters in plain English, and an empty result by the counts of the conditions. */
 
 import { formatDateUs } from '../core/terms/dates.ts';
 import { printable } from '../core/terms/text.ts';
@@ -12,7 +12,8 @@ import type {
 } from './filter-tree.ts';
 import { positionsOf } from './geometry/ring.ts';
 import { extentsOf, toShape } from './geometry/shape.ts';
-import { describeGroup, groupIn } from './product-types.ts';
+import { describeGroup, groupIn, termsOf } from './product-conditions.ts';
+import type { ProductCount, ProductSelection, Products } from './products.ts';
 import { attributeReading, literalDate } from './values.ts';
 
 /**
@@ -35,11 +36,10 @@ export function describeFilter(tree: FilterTree): string[] {
     case 'attribute': {
       const { name, valueKind, operator, literal } = tree;
       const reading = attributeReading(valueKind, literal);
-      if (reading.type === 'date')
-        return [`${showText(name)} ${dateVerbs[operator]} ${showDate(Number(reading.literal))}`];
+      const us = reading.type === 'date' ? Number(reading.literal) : null;
       const group = operator === 'eq' ? groupIn(tree) : null;
       const types = group === null ? '' : `, or of its types: ${describeGroup(group)}`;
-      return [`${showText(name)} ${verbs[operator]} ${showValue(literal)}${types}`];
+      return [`${compared(showText(name), operator, literal, us)}${types}`];
     }
     case 'intersects':
       return [describeArea(tree.geometry)];
@@ -75,22 +75,14 @@ function labelOf(field: string): string {
   return (Object.hasOwn(labels, field) ? labels[field] : undefined) ?? printable(field);
 }
 
-const verbs: Readonly<Record<ComparisonOperator, string>> = {
-  eq: 'is',
-  ne: 'is not',
-  lt: 'is less than',
-  le: 'is at most',
-  gt: 'is greater than',
-  ge: 'is at least',
-};
-
-const dateVerbs: Readonly<Record<ComparisonOperator, string>> = {
-  eq: 'is',
-  ne: 'is not',
-  lt: 'is before',
-  le: 'is at or before',
-  gt: 'is after',
-  ge: 'is at or after',
+/** Verbs of values, and of dates. */
+const verbs: Readonly<Record<ComparisonOperator, readonly [value: string, date: string]>> = {
+  eq: ['is', 'is'],
+  ne: ['is not', 'is not'],
+  lt: ['is less than', 'is before'],
+  le: ['is at most', 'is at or before'],
+  gt: ['is greater than', 'is after'],
+  ge: ['is at least', 'is at or after'],
 };
 
 function describeComparison({ field, operator, literal }: ComparisonNode): string {
@@ -98,20 +90,25 @@ function describeComparison({ field, operator, literal }: ComparisonNode): strin
     return literal.value === (operator === 'eq') ? 'product is online' : 'product is not online';
   }
   const us = /Date|^ContentDate\//.test(field) ? literalDate(literal) : null;
+  return compared(labelOf(field), operator, literal, us);
+}
+
+/** `us`: the literal as a date; null if it is compared as another value. */
+function compared(
+  label: string,
+  operator: ComparisonOperator,
+  literal: Literal,
+  us: number | null,
+): string {
+  const [verb, dateVerb] = verbs[operator];
   return us === null
-    ? `${labelOf(field)} ${verbs[operator]} ${showValue(literal)}`
-    : `${labelOf(field)} ${dateVerbs[operator]} ${showDate(us)}`;
+    ? `${label} ${verb} ${showValue(literal)}`
+    : `${label} ${dateVerb} ${showDate(us)}`;
 }
 
 function showValue(literal: Literal): string {
-  switch (literal.type) {
-    case 'text':
-      return showText(literal.value);
-    case 'date':
-      return showDate(literal.us);
-    default:
-      return String(literal.value);
-  }
+  if (literal.type === 'text') return showText(literal.value);
+  return literal.type === 'date' ? showDate(literal.us) : String(literal.value);
 }
 
 function showDate(us: number): string {
@@ -153,4 +150,68 @@ function degrees(value: number, positive: string, negative: string): string {
   const rounded = Number(value.toFixed(4));
   if (rounded === 0) return '0°';
   return `${Math.abs(rounded)}°${rounded > 0 ? positive : negative}`;
+}
+
+/** A condition of a query as text, with the number of products that match it alone. */
+export interface ConditionCount extends ProductCount {
+  condition: string;
+}
+
+/** Returns the conditions that are joined by "and", each as a query of its own. */
+function conditionsOf({ entity, filter, received, subscription }: ProductSelection) {
+  const all = { entity, filter: null };
+  const { fromUs, untilUs } = received ?? {};
+  const times = [
+    ...(fromUs === undefined ? [] : [`from ${formatDateUs(fromUs)}`]),
+    ...(untilUs === undefined ? [] : [`before ${formatDateUs(untilUs)}`]),
+  ];
+  const found: { condition: string; selection: ProductSelection }[] = [];
+  if (times.length > 0) {
+    found.push({ condition: `received ${times.join(', ')}`, selection: { ...all, received } });
+  }
+  if (subscription !== undefined) {
+    const condition = `subscription is ${printable(subscription)}`;
+    found.push({ condition, selection: { ...all, subscription } });
+  }
+  for (const term of termsOf(filter)) {
+    const [first, ...others] = describeFilter(term).map((line) => line.trim());
+    const condition = [first, others.join(', ')].filter(Boolean).join(' ');
+    found.push({ condition, selection: { entity, filter: term } });
+  }
+  return found;
+}
+
+/** Counts the products of the index, those that match each condition alone, and those that match all of them. */
+export async function countConditions(
+  products: Pick<Products, 'quickCount'>,
+  selection: ProductSelection,
+  signal?: AbortSignal,
+): Promise<{ conditions: ConditionCount[]; matches: ProductCount; products: ProductCount }> {
+  const conditions: ConditionCount[] = [];
+  for (const { condition, selection: own } of conditionsOf(selection)) {
+    conditions.push({ condition, ...(await products.quickCount(own, signal)) });
+  }
+  const all = { entity: selection.entity, filter: null };
+  const matches = await products.quickCount(selection, signal);
+  return { conditions, matches, products: await products.quickCount(all, signal) };
+}
+
+/** Explains in one sentence why no product matches: names the first condition that no product matches. */
+export async function whyEmpty(
+  products: Pick<Products, 'quickCount'>,
+  selection: ProductSelection,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { entity } = selection;
+  const product = entity === 'Products' ? 'product' : 'deleted product';
+  const steps = conditionsOf(selection).map(({ condition, selection: own }) => ({
+    text: `No ${product} matches this condition: ${condition}.`,
+    own,
+  }));
+  const none = { text: `No ${product} was received yet.`, own: { entity, filter: null } };
+  for (const { text, own } of [none, ...steps]) {
+    const { count, isMinimum } = await products.quickCount(own, signal);
+    if (count === 0 && !isMinimum) return text;
+  }
+  return `No ${product} matches all conditions together; each condition alone matches some.`;
 }

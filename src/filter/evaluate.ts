@@ -3,7 +3,7 @@
 import { type FieldType, findField } from './fields.ts';
 import type { FilterTree, Literal, TextNode } from './filter-tree.ts';
 import { shapesIntersect, toShape } from './geometry/shape.ts';
-import { groupedTypes } from './product-types.ts';
+import { groupedTypes } from './product-conditions.ts';
 import type { ProductView } from './product-view.ts';
 import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate } from './values.ts';
 

@@ -38,11 +38,6 @@ export interface QueryOptions {
   readonly skiptoken: string | null;
 }
 
-/** The options of a query, or its refusal. */
-type ReadOptions =
-  | { readonly options: QueryOptions; readonly refusal?: never }
-  | { readonly options?: never; readonly refusal: ODataRefusal };
-
 const single = ['$filter', '$orderby', '$top', '$skip', '$count', '$skiptoken'] as const;
 const known = [...single, '$expand', '$select'] as const;
 
@@ -58,7 +53,7 @@ export function readQueryOptions(
   params: URLSearchParams,
   entity: Entity,
   defaults: { readonly top: number } = { top: topDefault },
-): ReadOptions {
+): { options: QueryOptions; refusal?: never } | { options?: never; refusal: ODataRefusal } {
   const unknown = [...params.keys()].find((name) => unsupported.test(name));
   if (unknown !== undefined) {
     const message = `The option ${unknown} is not supported. Use $filter.`;
@@ -159,21 +154,17 @@ function readWhole(
 ): number {
   const input = params.get(name);
   if (input === null) return fallback;
-  const refuse = (type: string, msg: string, rest: Pick<ValidationItem, 'ctx'> = {}) => {
-    items.push({ type, loc: ['query', name], msg, input, ...rest });
+  const refuse = (type: string, should: string, rest: Pick<ValidationItem, 'ctx'> = {}) => {
+    items.push({ type, loc: ['query', name], msg: `Input should be ${should}`, input, ...rest });
     return fallback;
   };
   if (!/^\s*[+-]?\d+\s*$/.test(input)) {
-    const msg = 'Input should be a valid integer, unable to parse string as an integer';
-    return refuse('int_parsing', msg);
+    return refuse('int_parsing', 'a valid integer, unable to parse string as an integer');
   }
   const value = Number(input);
   const ctx = { error: {} };
-  if (value < 0) {
-    return refuse('greater_than_equal', 'Input should be greater than or equal to 0', { ctx });
-  }
-  if (value <= max) return value;
-  return refuse('less_than_equal', `Input should be less than or equal to ${max}`, { ctx });
+  if (value < 0) return refuse('greater_than_equal', 'greater than or equal to 0', { ctx });
+  return value <= max ? value : refuse('less_than_equal', `less than or equal to ${max}`, { ctx });
 }
 
 /** Reads `$count`: True, true, 1, False, false or 0, as documented by the vendor. */
@@ -232,12 +223,10 @@ const schema = z.object({
   }),
 });
 
-export type ReadList =
-  | { readonly filter: InNode; readonly refusal?: never }
-  | { readonly filter?: never; readonly refusal: ODataRefusal };
-
 /** Converts the body to a condition on the name; ignores unknown members. */
-export function readFilterList(text: string): ReadList {
+export function readFilterList(
+  text: string,
+): { filter: InNode; refusal?: never } | { filter?: never; refusal: ODataRefusal } {
   const read = schema.safeParse(jsonOf(text));
   if (!read.success) {
     const items = read.error.issues.slice(0, faultsShownMax).map(({ code, path, message }) => ({

@@ -14,7 +14,7 @@ import {
 } from '../../core/page/markup.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { counted, countText } from '../../core/terms/text.ts';
-import { whyEmpty } from '../../filter/condition-counts.ts';
+import { whyEmpty } from '../../filter/describe.ts';
 import { toMinute } from '../../filter/product-facts.ts';
 import {
   type Facets,

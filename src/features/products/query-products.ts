@@ -19,7 +19,7 @@ import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
 import { countText, printable } from '../../core/terms/text.ts';
-import { type ConditionCount, countConditions, whyEmpty } from '../../filter/condition-counts.ts';
+import { type ConditionCount, countConditions, whyEmpty } from '../../filter/describe.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
 import { printFilter } from '../../filter/print.ts';

@@ -21,8 +21,8 @@ import {
 export interface Region extends Readonly<Box> {
   /** x1, y1, x2, y2 of the edges of all rings. */
   readonly edges: Float64Array;
-  /** The boxes of the edges; null for few edges, which are read one by one. */
-  readonly index: Flatbush | null;
+  /** The boxes of the edges. */
+  readonly index: Flatbush;
   /** A corner of each ring: x, y, x, y, … */
   readonly corners: readonly number[];
   readonly northInside: boolean;
@@ -94,11 +94,7 @@ function extentOf(edges: Float64Array): Box {
   return box;
 }
 
-/** Number of edges from which an index is faster than reading all edges. */
-const indexedEdgesMin = 32;
-
-function indexOf(edges: Float64Array): Flatbush | null {
-  if (edges.length < 4 * indexedEdgesMin) return null;
+function indexOf(edges: Float64Array): Flatbush {
   const index = new Flatbush(edges.length / 4);
   for (let i = 0; i < edges.length; i += 4) {
     const [x1, y1] = [edges[i] ?? 0, edges[i + 1] ?? 0];
@@ -307,18 +303,6 @@ function someEdge(
   test: EdgeTest,
 ): boolean {
   let isFound = false;
-  if (index === null) {
-    for (let i = 0; i < edges.length && !isFound; i += 4) {
-      const [x1, y1, x2, y2] = edgeAt(edges, i);
-      const overlaps =
-        Math.min(x1, x2) <= east &&
-        Math.max(x1, x2) >= west &&
-        Math.min(y1, y2) <= north &&
-        Math.max(y1, y2) >= south;
-      if (overlaps) isFound = test(x1, y1, x2, y2);
-    }
-    return isFound;
-  }
   index.search(west, south, east, north, (edge) => {
     isFound ||= test(...edgeAt(edges, 4 * edge));
     return false;
@@ -332,8 +316,8 @@ function edgeAt(edges: Float64Array, i: number, shift = 0): [number, number, num
 }
 
 function shareSome(a: readonly number[], b: readonly number[]): boolean {
-  const [few, many] = a.length <= b.length ? [a, b] : [b, a];
-  const places = new Set<string>();
-  for (let i = 0; i < few.length; i += 2) places.add(`${few[i]} ${few[i + 1]}`);
-  return many.some((x, i) => i % 2 === 0 && places.has(`${x} ${many[i + 1]}`));
+  const placesOf = (points: readonly number[]) =>
+    points.flatMap((x, i) => (i % 2 === 0 ? [`${x} ${points[i + 1]}`] : []));
+  const places = new Set(placesOf(a));
+  return placesOf(b).some((place) => places.has(place));
 }

@@ -231,10 +231,8 @@ describe('usage errors', () => {
   it.each(
     rowsOf(String.raw`
       --bbox 1,2,3 ¦ west,south,east,north in degrees, such as
-      --bbox 45,120,48,130 ¦ latitudes from -90 to 90; .* out of range.* Did you mean 120,45,130,48\?
-      --bbox 6,95,11,99 ¦ out of range\. .*Did you mean 95,6,99,11\?
-      --bbox 6,45,11,99 ¦ out of range\. .*Did you mean 45,6,99,11\?
-      --bbox 5,48,11,45 ¦ South \(48\) is greater than north \(45\)\. .*Did you mean 5,45,11,48\?
+      --bbox 45,120,48,130 ¦ latitudes from -90 to 90; .* out of range.* order is west
+      --bbox 5,48,11,45 ¦ South \(48\) is greater than north \(45\)\.
       --bbox 200,0,210,1 ¦ Longitudes are from -180 to 180, .*out of range
       --bbox 5,45,5,48 ¦ no area
       --bbox 5,45,6,45 ¦ no area

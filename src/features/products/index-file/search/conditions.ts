@@ -11,8 +11,8 @@ import type {
   TextNode,
 } from '../../../../filter/filter-tree.ts';
 import { boxesOf, toShape } from '../../../../filter/geometry/shape.ts';
+import { groupedTypes } from '../../../../filter/product-conditions.ts';
 import type { Column } from '../../../../filter/product-facts.ts';
-import { groupedTypes } from '../../../../filter/product-types.ts';
 import {
   type OrderTerm,
   orderTerms,

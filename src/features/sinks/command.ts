@@ -36,7 +36,6 @@ import { attemptOnce, testDocument } from './delivery.ts';
 import { compileMatcher, type Matcher } from './document.ts';
 import { openTarget, type SinkDefinition } from './registry.ts';
 import { evaluateConfig, evaluateSink, readSinks, sinkSchema, sinksReport } from './report.ts';
-import { unfinishedReplay } from './terms.ts';
 
 const listCommand = defineCommand('list', {
   description: 'Show state, queue, dead letters and errors of every sink.',
@@ -228,8 +227,6 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     const { sink, dryRun, json } = flags;
     const found = await countMatching(io, { store, definition, flags });
     const request = dryRun ? null : requestOf(flags, found);
-    const same = request && (await store.sinks.sameReplay(request));
-    if (same !== null) throw unfinishedReplay(same);
     if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
     let id: number | null = null;
     if (request !== null) {

@@ -31,7 +31,7 @@ export const sinks = defineFeature({
       group: 'sinks',
       operations: moduleFile('./operations', import.meta.url),
       reader: (reads) => ({
-        ...pick(reads, ['nextDueAtUs', 'counts', 'sameReplay', 'replays']),
+        ...pick(reads, ['nextDueAtUs', 'counts', 'replays']),
         due: async (query) =>
           (await reads.nextDueAtUs(query.sink)) === null ? [] : reads.due(query),
         items: ({ limit, ...query }) =>

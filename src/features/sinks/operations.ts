@@ -1,17 +1,16 @@
 /** Tables of the sinks: waiting items, dead letters, deliveries, and replays. */
 import { AppError } from '../../core/terms/app-error.ts';
+import { shortDateUs } from '../../core/terms/dates.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import type { DescribeReader, PruneBlocker } from '../../store/pruning/terms.ts';
 import { changedMax } from '../../store/tables.ts';
 import {
   type Replay,
-  type ReplayRequest,
   type SinkCounts,
   type SinkItem,
   type Sinks,
   sinkReader,
   sinkWaitMaxUs,
-  unfinishedReplay,
 } from './terms.ts';
 
 export const schema = `
@@ -131,11 +130,8 @@ export const reads = {
   },
 
   nextDueAtUs(database: Database, sink: string): number | null {
-    const row = prepared<[object], { atUs: number | null }>(
-      database,
-      `SELECT min(due_at_us) AS atUs FROM ${nextItems}`,
-    ).get({ sink });
-    return row?.atUs ?? null;
+    const sql = `SELECT min(due_at_us) FROM ${nextItems}`;
+    return prepared<[object], number | null>(database, sql).pluck().get({ sink }) ?? null;
   },
 
   /** Fewer than `rowsMax` items mean the end. The state is a literal: a parameter would not match the partial indexes. */
@@ -172,20 +168,6 @@ export const reads = {
          LEFT JOIN sink_delivery AS done ON done.sink = name.sink
        ORDER BY name.sink`,
     ).all({ prefix: sinkReader('') });
-  },
-
-  /** Returns an unfinished replay that includes the requested one. A replay without an end stops at its `last_position`. */
-  sameReplay(database: Database, request: ReplayRequest): Replay | null {
-    const same = prepared<[object], Replay>(
-      database,
-      `SELECT ${replayColumns} FROM sink_replay AS replay
-       WHERE sink = @sink AND filter = @filter AND last_position >= @lastPosition
-         AND (since_us IS NULL OR since_us <= @sinceUs) AND (until_us IS NULL OR until_us >= @untilUs)
-         AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
-           WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
-       ORDER BY id DESC LIMIT 1`,
-    ).get(request);
-    return same ?? null;
   },
 
   replays(database: Database, { sink, all }: Options<'replays'>): Replay[] {
@@ -257,8 +239,15 @@ export const writes = {
   },
 
   addReplay(database: Database, replay: Options<'addReplay'>): Replay {
-    const same = reads.sameReplay(database, replay);
-    if (same !== null) throw unfinishedReplay(same);
+    const same = sameReplay(database, replay);
+    if (same !== undefined) {
+      const { id, sink, requestedAtUs } = same;
+      throw new AppError(
+        'conflict',
+        `Replay ${id} to ${sink} (requested ${shortDateUs(requestedAtUs)} UTC) already covers this request and has not finished.`,
+        { advice: 'To see the progress: `earshot sinks list`.' },
+      );
+    }
     const added = prepared<[object], Replay>(
       database,
       `INSERT INTO sink_replay (sink, filter, since_us, until_us, position, last_position,
@@ -271,6 +260,22 @@ export const writes = {
     return added;
   },
 };
+
+/**
+ * Returns an unfinished replay with the same filter that covers the window and reaches the last position. Repeating a
+ * request for `7d` finds the same replay, although its window starts a little later.
+ */
+function sameReplay(database: Database, request: Options<'addReplay'>): Replay | undefined {
+  return prepared<[object], Replay>(
+    database,
+    `SELECT ${replayColumns} FROM sink_replay AS replay
+     WHERE sink = @sink AND filter = @filter AND last_position >= @lastPosition
+       AND (since_us IS NULL OR since_us <= @sinceUs) AND (until_us IS NULL OR until_us >= @untilUs)
+       AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
+         WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
+     ORDER BY id DESC LIMIT 1`,
+  ).get(request);
+}
 
 /** The position of a sink without a cursor is 0. */
 const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
@@ -296,12 +301,8 @@ function remove(
   database: Database,
   { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'acknowledged' }>,
 ): void {
-  const sink = prepared<[number], string>(
-    database,
-    'DELETE FROM sink_item WHERE id = ? RETURNING sink',
-  )
-    .pluck()
-    .get(id);
+  const sql = 'DELETE FROM sink_item WHERE id = ? RETURNING sink';
+  const sink = prepared<[number], string>(database, sql).pluck().get(id);
   if (sink === undefined || atUs === undefined) return;
   prepared(
     database,

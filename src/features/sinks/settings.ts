@@ -8,7 +8,7 @@ import { filterSchema } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';
-import { formatNames } from './formats.ts';
+import { formatNames } from './document.ts';
 import { type SinkKindName, type SinkTarget, sinkKinds } from './registry.ts';
 import type { AnySinkKind, ReadFile } from './target.ts';
 import { sinkNamePattern } from './terms.ts';

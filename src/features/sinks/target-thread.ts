@@ -1,8 +1,13 @@
 /** The thread of a target that has one of its own. */
 import { serveThread } from '../../core/host/serve-thread.ts';
 import type { SinkDocument } from './document.ts';
-import { type SinkKindName, threadKind } from './registry.ts';
-import { type TargetCall, type ThreadTarget, targetOperations } from './thread-target.ts';
+import {
+  type SinkKindName,
+  type TargetCall,
+  type ThreadTarget,
+  targetOperations,
+  threadKind,
+} from './registry.ts';
 
 export default serveThread<ThreadTarget, TargetCall>(
   async ({ name, timeoutMs, urls, target: settings }) => {

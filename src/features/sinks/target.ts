@@ -5,8 +5,7 @@ import type { RunProgram } from '../../core/host/run-program.ts';
 import { holdsCertificates } from '../../core/http/tls-settings.ts';
 import { type Evaluation, evaluation } from '../../core/terms/evaluation.ts';
 import type { Cursors, Logger, NotificationLog } from '../../core/terms/ports.ts';
-import type { SinkDocument } from './document.ts';
-import type { FormatName, MessageUrls } from './formats.ts';
+import type { FormatName, MessageUrls, SinkDocument } from './document.ts';
 import type { SinkRules, Sinks } from './terms.ts';
 
 /**

@@ -6,8 +6,6 @@
  * *dead letter*. A *replay* delivers a part of the log again. All times are microseconds since 1970, UTC.
  */
 
-import { AppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 
 /** Form of a sink name, which is also part of its reader name. */
@@ -87,12 +85,6 @@ export interface Replay {
   endedAtUs: number | null;
 }
 
-/** `lastPosition` is the last position to deliver again. */
-export type ReplayRequest = Pick<
-  Replay,
-  'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'
->;
-
 /** State of a sink in the store. */
 export interface SinkCounts {
   sink: string;
@@ -156,11 +148,6 @@ export interface SinkReader {
   }): AsyncIterable<SinkItem>;
   /** Returns counts by sink name, for sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
-  /**
-   * Returns an unfinished replay with the same filter that covers the window and reaches `lastPosition`; null if
-   * there is none. Repeating a request for `7d` finds the same replay, although its window starts a little later.
-   */
-  sameReplay(request: ReplayRequest): Promise<Replay | null>;
   /** Returns replays, newest first; unfinished ones only unless `all`. */
   replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
 }
@@ -218,21 +205,10 @@ export interface Sinks extends SinkReader {
     nowUs: number;
   }): Promise<number>;
   /**
-   * Adds a replay; one with nothing to process is already ended. Rejects with `conflict` when `sameReplay` finds one,
-   * so that of two concurrent requests only one is added.
+   * Adds a replay; one with nothing to process is already ended. Rejects with `conflict` when an unfinished
+   * one with the same filter covers it.
    */
   addReplay(
     replay: Omit<Replay, 'id' | 'position' | 'endedAtUs'> & { afterPosition: number },
   ): Promise<Replay>;
-}
-
-export function unfinishedReplay({ id, sink, requestedAtUs }: Replay): AppError {
-  return new AppError(
-    'conflict',
-    `Replay ${id} to ${sink} (requested ${shortDateUs(requestedAtUs)} UTC) already covers this request and has not finished.`,
-    {
-      advice:
-        'The replay continues while the receiver runs. To see the progress: `earshot sinks list`.',
-    },
-  );
 }

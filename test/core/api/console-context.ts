@@ -265,7 +265,7 @@ export function createMemoryOperations(): Pick<
     alerts: { alerts: none, dueDeliveries: none, unsentDeliveries: none },
     sinks: {
       ...{ due: none, deliveries: none, counts: none, replays: none },
-      ...{ nextDueAtUs: async () => null, sameReplay: async () => null },
+      ...{ nextDueAtUs: async () => null },
       async *items() {},
     },
     administration: {

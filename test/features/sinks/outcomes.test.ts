@@ -3,7 +3,7 @@
  * letter.
  */
 import { describe, expect, it } from 'vitest';
-import { type AttemptAnswer, createOutcomes } from '../../../src/features/sinks/outcomes.ts';
+import { type AttemptAnswer, createOutcomes } from '../../../src/features/sinks/delivery.ts';
 import type { TargetAnswer } from '../../../src/features/sinks/target.ts';
 import type { SinkItem } from '../../../src/features/sinks/terms.ts';
 

@@ -1,5 +1,5 @@
 /** A basic sink, and targets. This file is also loaded without a test runner. */
-import type { MessageUrls } from '../../../src/features/sinks/formats.ts';
+import type { MessageUrls } from '../../../src/features/sinks/document.ts';
 import type { SinkDefinition, SinkTarget } from '../../../src/features/sinks/registry.ts';
 
 /** URLs in messages. */

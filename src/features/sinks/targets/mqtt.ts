@@ -12,7 +12,7 @@ import {
   type MessageUrls,
   viewOf,
   wis2Text,
-} from '../formats.ts';
+} from '../document.ts';
 import {
   aborted,
   certificatesForm,

@@ -7,7 +7,7 @@ import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
 import { type Evaluation, evaluation, ok } from '../../../core/terms/evaluation.ts';
 import type { SinkDocument } from '../document.ts';
-import { cloudEventOf, cloudEventType, type FormatName } from '../formats.ts';
+import { cloudEventOf, cloudEventType, type FormatName } from '../document.ts';
 import {
   aborted,
   certificatesForm,

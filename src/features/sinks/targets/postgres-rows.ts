@@ -137,10 +137,10 @@ function recordFields({ value, productName }: SinkDocument): Row {
   if (value === null) return { product_name: productName };
   const named: ProductRecord =
     textOrNull(value.Name) === null ? { ...value, Name: productName } : value;
-  const columns = Object.entries(factsOfRecord(named, productName)).map(([name, fact]) => {
-    const column = name.replace(/Us$/, '').replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`);
-    return [column, name.endsWith('Us') ? timeOf(fact as number | null) : fact];
-  });
+  const columns = Object.entries(factsOfRecord(named, productName)).map(([name, fact]) => [
+    columnOf(name.replace(/Us$/, '')),
+    name.endsWith('Us') ? timeOf(fact as number | null) : fact,
+  ]);
   return { ...Object.fromEntries(columns), footprint: footprintOf(named) };
 }
 
@@ -157,20 +157,18 @@ function footprintOf(record: ProductRecord) {
     : valid;
 }
 
-function notificationOf(document: SinkDocument): Record<keyof typeof notificationFields, unknown> {
-  const { notificationId, sink, position, subscription, event, source, value } = document;
+/** The fields of the document. Those that are no columns are not written. */
+function notificationOf(document: SinkDocument): object {
+  const columns = Object.entries(document).map(([name, value]) => [columnOf(name), value]);
   return {
+    ...Object.fromEntries(columns),
     // The same in a replay, which adds no row.
-    id: notificationId,
-    ...{ sink, position, subscription, event, source, value },
-    product_id: document.productId,
-    product_name: document.productName,
-    subscription_id: document.subscriptionId,
-    ack_id: document.ackId,
+    id: document.notificationId,
     notification_date: timeText(document.notificationDate),
-    received_at: document.receivedAt,
   };
 }
+
+const columnOf = (field: string) => field.replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`);
 
 /** Writes JSON. NUL and surrogates without their pair, which PostgreSQL cannot store, become U+FFFD. */
 function jsonOf(row: object): string {
@@ -274,7 +272,7 @@ async function productSql(
   fields: Readonly<Record<string, ProductField>>,
 ): Promise<Statements['products']> {
   const columns = Object.entries(fields);
-  const columnOf = (field: ProductField) =>
+  const quotedOf = (field: ProductField) =>
     quoted(columns.find(([, one]) => one === field)?.[0] ?? field);
   const footprint = await footprintSql(
     client,
@@ -294,9 +292,9 @@ async function productSql(
    */
   const stateOf = (
     row: string,
-  ) => `(coalesce(${row}.${columnOf('state_at')}::timestamptz, '-infinity'),
-    ${row}.${columnOf('deleted_at')} IS NOT NULL, coalesce(${row}.${columnOf('position')}, 0))`;
-  const key = columnOf('product_id');
+  ) => `(coalesce(${row}.${quotedOf('state_at')}::timestamptz, '-infinity'),
+    ${row}.${quotedOf('deleted_at')} IS NOT NULL, coalesce(${row}.${quotedOf('position')}, 0))`;
+  const key = quotedOf('product_id');
   const upsert = (updated: readonly (readonly [column: string, ProductField])[]) => {
     const sets = updated
       .filter(([, field]) => field !== 'product_id')

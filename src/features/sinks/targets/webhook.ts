@@ -15,7 +15,7 @@ import { foreignText, hintCharactersMax, hintOf } from '../../../core/http/forei
 import { exactUrl } from '../../../core/http/network-address.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { ok } from '../../../core/terms/evaluation.ts';
-import { cloudEventOf, cloudEventType, type FormatName } from '../formats.ts';
+import { cloudEventOf, cloudEventType, type FormatName } from '../document.ts';
 import {
   certificatesForm,
   defineSinkKind,

@@ -83,12 +83,14 @@ type Observe = (outcome: Outcome, subscription: string | null) => void;
 
 /** Ignores errors and rejected promises of a log. */
 export function guardLog(log: Logger): Logger {
-  const ignore = () => undefined;
+  const guardedOf = (level: keyof Logger) =>
+    guarded(
+      (fields: object, message: string) => log[level](fields, message),
+      () => undefined,
+    );
   return {
-    debug: guarded((fields: object, message: string) => log.debug(fields, message), ignore),
-    info: guarded((fields: object, message: string) => log.info(fields, message), ignore),
-    warn: guarded((fields: object, message: string) => log.warn(fields, message), ignore),
-    error: guarded((fields: object, message: string) => log.error(fields, message), ignore),
+    ...{ debug: guardedOf('debug'), info: guardedOf('info') },
+    ...{ warn: guardedOf('warn'), error: guardedOf('error') },
   };
 }
 

@@ -1,7 +1,7 @@
 /** Flags shared by several commands, each with its help text. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { AppError } from '../terms/app-error.ts';
-import { parseDate } from '../terms/dates.ts';
+import { durationUs, parseDate } from '../terms/dates.ts';
 import type { Io } from './io.ts';
 
 /** Values of `--output` and `--json` in an action: both are set, whichever flag was given. */
@@ -168,23 +168,9 @@ export function positiveNumber(text: string): number {
   return value;
 }
 
-const unitsUs: Readonly<Record<string, number>> = {
-  s: 1e6,
-  m: 60e6,
-  h: 3_600e6,
-  d: 86_400e6,
-  w: 604_800e6,
-};
-
-/** Duration of `90s`, `90m`, `24h`, `7d` or `2w` in µs; null for any other text. */
-export function lengthOfTimeUs(text: string): number | null {
-  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text) ?? [];
-  return amount === undefined ? null : Math.round(Number(amount) * (unitsUs[unit] ?? 0));
-}
-
 /** Parses `24h`, `90m`, `7d` (before now) or an ISO 8601 date or time (UTC without a zone). Returns µs. */
 export function parseTimeArgument(text: string, nowUs: number): number {
-  const backUs = lengthOfTimeUs(text);
+  const backUs = durationUs(text);
   if (backUs !== null) return nowUs - backUs;
   const date = parseDate(text);
   if (date === null) {

@@ -4,7 +4,7 @@ import { relative, resolve } from 'node:path';
 import { styleText } from 'node:util';
 import { shellText } from '../page/browser/texts.ts';
 import { formatDateUs } from '../terms/dates.ts';
-import { cellWidth, printable } from '../terms/text.ts';
+import { printable } from '../terms/text.ts';
 import type { Io, Output } from './io.ts';
 
 /** Width of a terminal in characters; no limit in a pipe. */
@@ -39,15 +39,11 @@ export function wrapText(
   if (isTTY !== true || width < widthMin) return [`${indent}${text}`];
   const lines: string[] = [];
   let line = '';
-  let used = 0;
   for (const word of text.split(/ (?=(?:[^`]*`[^`]*`)*[^`]*$)/)) {
-    const wide = cellWidth(word);
-    if (line !== '' && used + 1 + wide > width) {
+    if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = '';
-      used = 0;
     }
-    used += wide + (line === '' ? 0 : 1);
     line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line].map((one) => `${indent}${one}`);

@@ -130,16 +130,9 @@ export function readColumns(
     });
   }
   const names = text.split(',').map((name) => name.trim());
-  const unknown = names.filter((name) => !valid.includes(name));
-  if (unknown.length === 0) return [...new Set(names)];
-  const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
-  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
-  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
-  throw new AppError(
-    'usage',
-    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint}`,
-    { advice: `Use names from: ${valid.join(', ')}.` },
-  );
+  const unknown = names.find((name) => !valid.includes(name));
+  if (unknown !== undefined) throw unknownName('column', unknown, valid);
+  return [...new Set(names)];
 }
 
 /** Prints the flag for the next page if this page is full. */

@@ -13,8 +13,8 @@ import {
   type Environment,
   joinSettings,
   type Loaded,
-  loadSections,
   type Reader,
+  refuseProblems,
   type Settings,
   type SettingsGroup,
 } from './load.ts';
@@ -114,53 +114,47 @@ export async function loadSettings(features: readonly Feature[]): Promise<Settin
   return joinSettings([{ variables, sections: coreSections }, ...slots]);
 }
 
-/** Loads sections. Throws one `configuration` error that lists all their problems, and unknown variables. */
-export function loadConfig<const Names extends Name>(
-  environment: Environment,
-  names: readonly Names[],
-): Configured<Names> {
-  const config = loadSections(environment, sectionsOf(environment, names));
-  // The sections have these types.
-  return config as unknown as Configured<Names>;
-}
-
 /** Returns the valid sections, and all problems. */
 export function checkConfig<const Names extends Name>(
   environment: Environment,
   names: readonly Names[],
 ): { config: Partial<Configured<Names>>; problems: ConfigProblem[] } {
   const { config, problems } = checkSections(environment, sectionsOf(environment, names));
+  // The sections have these types.
   return { config: config as unknown as Partial<Configured<Names>>, problems };
 }
 
-/** Loads a group of a receiver as `loadConfig` does. Without an endpoint, the settings of the endpoint are ignored. */
+/** Loads sections. Throws one `configuration` error that lists all their problems, and unknown variables. */
+export function loadConfig<const Names extends Name>(
+  environment: Environment,
+  names: readonly Names[],
+): Configured<Names> {
+  const { config, problems } = checkConfig(environment, names);
+  refuseProblems(problems);
+  return config as Configured<Names>;
+}
+
+/** Returns the valid settings of a receiver, and all problems. Without an endpoint, its settings are ignored. */
+export function checkServed(
+  environment: Environment,
+  hasEndpoint: boolean,
+  group: 'serve' | 'start' = 'start',
+): { config: Partial<StartConfig>; problems: ConfigProblem[] } {
+  const ignored: object = hasEndpoint ? {} : noEndpoint;
+  const names = sectionsOf(environment, [group]).filter((name) => !(name in ignored));
+  const { config, problems } = checkSections(environment, names);
+  return { config: Object.freeze({ ...ignored, ...config }), problems };
+}
+
+/** Loads a group of a receiver as `loadConfig` does. */
 export function loadServed<const Group extends 'serve' | 'start'>(
   environment: Environment,
   group: Group,
   { hasEndpoint }: { hasEndpoint: boolean },
 ): Groups[Group] {
-  const read = servedSections(environment, group, hasEndpoint);
-  const config = loadSections(environment, read);
-  return Object.freeze({
-    ...(hasEndpoint ? {} : noEndpoint),
-    ...config,
-  }) as unknown as Groups[Group];
-}
-
-/** Returns the valid settings of a receiver, and all problems. */
-export function checkServed(
-  environment: Environment,
-  hasEndpoint: boolean,
-): { config: Partial<StartConfig>; problems: ConfigProblem[] } {
-  const names = servedSections(environment, 'start', hasEndpoint);
-  const { config, problems } = checkSections(environment, names);
-  const all = { ...(hasEndpoint ? {} : noEndpoint), ...config };
-  return { config: all as unknown as Partial<StartConfig>, problems };
-}
-
-function servedSections(environment: Environment, group: 'serve' | 'start', hasEndpoint: boolean) {
-  const names = sectionsOf(environment, [group]);
-  return names.filter((name) => hasEndpoint || !(name in noEndpoint));
+  const { config, problems } = checkServed(environment, hasEndpoint, group);
+  refuseProblems(problems);
+  return config as unknown as Groups[Group];
 }
 
 type CoreReader = Reader<typeof variables>;

@@ -124,16 +124,6 @@ export function joinSettings(slots: readonly SettingsSlot[]): Settings {
   };
 }
 
-/** Reads all sections. Throws one `configuration` error that lists all problems. */
-export function loadSections(
-  environment: Environment,
-  names: readonly string[],
-): Readonly<Record<string, unknown>> {
-  const { config, problems } = checkSections(environment, names);
-  refuseProblems(problems);
-  return config;
-}
-
 /** Reads all valid sections, and lists all problems. */
 export function checkSections(
   environment: Environment,

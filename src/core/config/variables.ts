@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Expression } from '../../filter/builder.ts';
 import type { Retention } from '../../store/pruning/terms.ts';
 import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
-import { dayUs, hourUs, weekUs } from '../terms/dates.ts';
+import { dayUs, durationUs } from '../terms/dates.ts';
 import { defineVariables } from './load.ts';
 
 /** Adds a message that follows "NAME: ". */
@@ -138,18 +138,10 @@ export const addressRanges = z.string().transform((text, context) => {
   return refuse(context, 'must be IP addresses or ranges such as 10.0.0.0/8, separated by commas');
 });
 
-const ageUnitsUs: Readonly<Record<string, number>> = {
-  h: hourUs,
-  d: dayUs,
-  w: weekUs,
-};
-
 /** Parses `365d`, `52w` or `36h` to microseconds. */
 export const keptAge = z.string().transform((text, context) => {
-  const match = /^(\d{1,5}) ?([hdw])$/.exec(text);
-  const unitUs = ageUnitsUs[match?.[2] ?? ''];
-  if (match !== null && unitUs !== undefined) return Number(match[1]) * unitUs;
-  return refuse(context, 'must be an age such as 365d, 52w or 36h');
+  const us = /^\d{1,5} ?[hdw]$/.test(text) ? durationUs(text.replace(' ', '')) : null;
+  return us ?? refuse(context, 'must be an age such as 365d, 52w or 36h');
 });
 
 /** Parses `50GB` or `20GiB` to bytes. The unit is required, as a bare number is ambiguous. */

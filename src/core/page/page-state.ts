@@ -1,14 +1,8 @@
 /** State of a page in its URL, so that a copied link shows the same. */
 import { z } from 'zod';
 import { AppError } from '../terms/app-error.ts';
-import { dayUs, hourUs, minuteUs, parseDate } from '../terms/dates.ts';
+import { dayUs, durationUs, parseDate } from '../terms/dates.ts';
 import { subscriptionEvents } from '../terms/subscription.ts';
-
-const unitsUs: Readonly<Record<string, number>> = {
-  m: minuteUs,
-  h: hourUs,
-  d: dayUs,
-};
 
 /** Maximum period of a page. */
 const daysMax = 100;
@@ -51,7 +45,7 @@ export function readPageState(
   const sinceUs = timeOf(since ?? back, since === undefined ? untilUs : nowUs);
   if (sinceUs >= untilUs)
     throw invalid('The period is empty: `since` must be before `until` and now.');
-  if (untilUs - sinceUs > daysMax * (unitsUs.d ?? 0)) {
+  if (untilUs - sinceUs > daysMax * dayUs) {
     throw invalid(`The period is longer than ${daysMax} days.`);
   }
   if (sinceUs < 0) throw invalid('The period begins before 1970.');
@@ -59,8 +53,7 @@ export function readPageState(
 }
 
 function timeOf(text: string, nowUs: number): number {
-  const [, amount, unit = ''] = relative.exec(text) ?? [];
-  if (amount !== undefined) return nowUs - Number(amount) * (unitsUs[unit] ?? 0);
+  if (relative.test(text)) return nowUs - (durationUs(text) ?? 0);
   const date = parseDate(text);
   if (date !== null) return date.us;
   throw invalid(
@@ -86,7 +79,7 @@ export function linkTo(
   return text === '' ? path : `${path}?${text}`;
 }
 
-const relative = /^(\d{1,6})([mhd])$/;
+const relative = /^\d{1,6}[mhd]$/;
 
 /**
  * Returns the part of a state that the navigation passes on. An absolute period belongs to one page: elsewhere, it

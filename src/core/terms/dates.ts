@@ -134,3 +134,13 @@ export const hourMs = 60 * minuteMs;
 export function hourOf(us: number): number {
   return Math.floor(us / hourUs) * hourUs;
 }
+
+const unitsUs: Readonly<Record<string, number>> = {
+  ...{ s: secondUs, m: minuteUs, h: hourUs, d: dayUs, w: weekUs },
+};
+
+/** Parses `90s`, `90m`, `24h`, `7d` or `2w` to microseconds; returns null for any other text. */
+export function durationUs(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d{1,9}(?:\.\d{1,9})?)([smhdw])$/.exec(text) ?? [];
+  return amount === undefined ? null : Math.round(Number(amount) * (unitsUs[unit] ?? 0));
+}

@@ -1,11 +1,11 @@
 /** Flags that select products. Each becomes a condition of the filter language. */
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { lengthOfTimeUs } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
 import { readFilter } from '../../core/cli/row-forms.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
-import { millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
+import { durationUs, millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
 import { attributeOf, intersects, readGeoJsonFile, textField } from '../../filter/builder.ts';
@@ -313,7 +313,7 @@ interface Moment {
 }
 
 function moment(text: string, nowUs: number): Moment {
-  const backUs = lengthOfTimeUs(text);
+  const backUs = durationUs(text);
   if (backUs !== null) return { startUs: nowUs - backUs, endUs: nowUs - backUs, kind: 'back' };
   const calendar = /^(\d{4})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (calendar !== null) return calendarSpan(calendar);

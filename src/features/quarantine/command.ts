@@ -6,7 +6,6 @@ import {
   beforeOption,
   confirm,
   jsonOption,
-  lengthOfTimeUs,
   limitOption,
   wholeNumber,
   yesOption,
@@ -17,6 +16,7 @@ import { printReport } from '../../core/cli/print-report.ts';
 import { printTable } from '../../core/cli/print-table.ts';
 import { reportNextPage } from '../../core/cli/row-forms.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+import { durationUs } from '../../core/terms/dates.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../core/terms/ports.ts';
 import { toQuarantineEntryJson, toQuarantineJson } from '../../core/terms/read-models.ts';
 import { counted, printable } from '../../core/terms/text.ts';
@@ -132,7 +132,7 @@ const dropCommand = defineCommand('drop', {
   description: 'Delete quarantined bodies permanently.',
   flags: (command, io) => {
     const age = (text: string) => {
-      const backUs = lengthOfTimeUs(text);
+      const backUs = durationUs(text);
       if (backUs !== null) return io.nowUs() - backUs;
       throw new InvalidArgumentError('Use an age such as 12h or 30d.');
     };

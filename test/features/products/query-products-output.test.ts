@@ -179,9 +179,9 @@ describe('--columns', () => {
   });
 
   it.each([
-    ['tile,cloud', 'unknown column "cloud". Did you mean cloudCoverPercent? Use names from: '],
-    ['summary', 'unknown column "summary"'],
-    ['', 'unknown column ""'],
+    ['tile,cloud', 'There is no column cloud. Did you mean cloudCoverPercent? Known: '],
+    ['summary', 'There is no column summary.'],
+    ['', 'There is no column .'],
     ['tile --output geojson', 'does not work with geojson output. Use --output csv'],
   ])('%s is refused with advice', async (line, advice) => {
     const [names = '', ...more] = line.split(' ');

@@ -9,17 +9,17 @@ import type { CredentialPair } from './core/config/endpoint-credentials.ts';
 import { addressRanges, endpointPassword } from './core/config/variables.ts';
 import type { Feature, LibraryPorts } from './core/feature.ts';
 import { AppError } from './core/terms/app-error.ts';
-import type {
-  Cursors,
-  Intake,
-  Logger,
-  NotificationLog,
-  NotificationQuery,
-  NotificationRow,
-  Quarantine,
-  Receipt,
+import {
+  type Cursors,
+  followLog,
+  type Intake,
+  type Logger,
+  type NotificationLog,
+  type NotificationQuery,
+  type NotificationRow,
+  type Quarantine,
+  type Receipt,
 } from './core/terms/ports.ts';
-import { followLog } from './core/terms/streams.ts';
 import type { Entity } from './filter/filter-tree.ts';
 import type { FoundProduct, ProductKey, ProductRow } from './filter/products.ts';
 import type { Outcome } from './receiver/app.ts';

@@ -1,12 +1,17 @@
 /** Requests one page: rate, retries, page sizes, and the login if the catalogue requires one. */
 
-import { foreignText, hintCharactersMax, hintOf } from '../core/http/foreign-text.ts';
 import type {
   OutboundAnswer,
   OutboundClient,
   OutboundRequest,
 } from '../core/http/outbound-client.ts';
-import { readServiceMessage, serviceError } from '../core/http/service-error.ts';
+import {
+  foreignText,
+  hintCharactersMax,
+  hintOf,
+  readServiceMessage,
+  serviceError,
+} from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import type { AccessTokens } from './account.ts';
 import type { ListingReading, ReadPage, readListing } from './page-readers.ts';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
 import type { AcquireLock } from '../core/host/job.ts';
 import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
-import { foreignText, hintOf } from '../core/http/foreign-text.ts';
+import { foreignText, hintOf } from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import { faultOf, nextStepOf } from '../core/terms/faults.ts';
 import type { AccessTokens, Account, PasswordAccount } from './account.ts';

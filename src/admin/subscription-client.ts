@@ -1,7 +1,6 @@
 /** Client of the catalogue's subscription API (specification, Endpoints). */
 
 import { z } from 'zod';
-import { foreignText, isWebPage } from '../core/http/foreign-text.ts';
 import {
   createOutboundClient,
   type OutboundAnswer,
@@ -10,6 +9,8 @@ import {
   type OutboundTiming,
 } from '../core/http/outbound-client.ts';
 import {
+  foreignText,
+  isWebPage,
   readServiceMessage,
   type ServiceMessage,
   serviceError,

@@ -11,7 +11,7 @@ import { nameCalled } from '../core/cli/output.ts';
 import type { ServeConfig, StartConfig } from '../core/config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { type Closers, createClosers } from '../core/host/job.ts';
-import { startIdleCollection } from '../core/host/memory.ts';
+import { startIdleCollection } from '../core/host/serve-thread.ts';
 import { type Listener, startListener } from '../core/http/listener.ts';
 import { hostInUrl, localUrl } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';

@@ -13,8 +13,7 @@ import {
   problem,
   type Situation,
 } from '../core/terms/evaluation.ts';
-import { type DiskSpace, diskLevels } from '../core/terms/ports.ts';
-import { firstOf } from '../core/terms/streams.ts';
+import { type DiskSpace, diskLevels, firstOf } from '../core/terms/ports.ts';
 import { agoText, counted, listed, percentText, sizeText } from '../core/terms/text.ts';
 import { diskSpace } from './engine/disk-limit.ts';
 

@@ -9,7 +9,7 @@ import { csvOptions } from '../terms/json-rows.ts';
 import { counted, likelyNames, printable } from '../terms/text.ts';
 import type { Io, Output } from './io.ts';
 import { painter, writeForeign, writeJson } from './output.ts';
-import { printTable } from './print-table.ts';
+import { printTable } from './print-report.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];

@@ -6,7 +6,7 @@ import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
 import type { AcquireLock } from '../../core/host/job.ts';
 import { answerBytesMax, networkFault, retryAfterMs } from '../../core/http/bounded-fetch.ts';
-import { foreignText } from '../../core/http/foreign-text.ts';
+import { foreignText } from '../../core/http/service-error.ts';
 import { contextTrusting } from '../../core/http/tls-settings.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/dates.ts';

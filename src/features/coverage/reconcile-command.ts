@@ -13,7 +13,7 @@ import {
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson } from '../../core/cli/output.ts';
-import { printTable } from '../../core/cli/print-table.ts';
+import { printTable } from '../../core/cli/print-report.ts';
 import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { type Closers, createClosers, waitForLock } from '../../core/host/job.ts';

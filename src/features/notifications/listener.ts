@@ -13,12 +13,12 @@ import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts'
 import { AppError } from '../../core/terms/app-error.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import {
+  collect,
   type NotificationLog,
   namePatternMax,
   notificationSources,
 } from '../../core/terms/ports.ts';
 import { notificationSchema, toNotificationJson } from '../../core/terms/read-models.ts';
-import { collect } from '../../core/terms/streams.ts';
 
 const notificationJson = jsonSchemaOf(notificationSchema);
 

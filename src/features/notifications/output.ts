@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addSpan, eventFlagText, readTime } from '../../core/cli/flags.ts';
 import type { Io, Output } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
-import { printTable } from '../../core/cli/print-table.ts';
+import { printTable } from '../../core/cli/print-report.ts';
 import { type OutputForm, type WrittenRows, writeRows } from '../../core/cli/row-forms.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import {

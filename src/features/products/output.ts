@@ -2,9 +2,10 @@
 
 import type { Io, Output } from '../../core/cli/io.ts';
 import { wrapText, writeOut } from '../../core/cli/output.ts';
-import { printTable } from '../../core/cli/print-table.ts';
+import { printTable } from '../../core/cli/print-report.ts';
 import { type RowForms, type WrittenRows, writeRows } from '../../core/cli/row-forms.ts';
-import { createCollector } from '../../core/host/memory.ts';
+import { createCollector } from '../../core/host/serve-thread.ts';
+import { batches } from '../../core/terms/ports.ts';
 import {
   productFields,
   productLinkFields,
@@ -14,7 +15,6 @@ import {
 } from '../../core/terms/read-models.ts';
 import type { Column } from '../../core/terms/report.ts';
 import * as report from '../../core/terms/report.ts';
-import { batches } from '../../core/terms/streams.ts';
 import { byteText, printable } from '../../core/terms/text.ts';
 import {
   type ProductCells,

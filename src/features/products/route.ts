@@ -13,6 +13,7 @@ import {
 } from '../../core/api/api-route.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { csvOptions, jsonSchemaOf } from '../../core/terms/json-rows.ts';
+import { collect } from '../../core/terms/ports.ts';
 import {
   productSchema,
   type SummaryText,
@@ -20,7 +21,6 @@ import {
   toProductJson,
   toTextJson,
 } from '../../core/terms/read-models.ts';
-import { collect } from '../../core/terms/streams.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';

@@ -12,8 +12,7 @@ import {
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson, writeForeign, writeJson, writeOut } from '../../core/cli/output.ts';
-import { printReport } from '../../core/cli/print-report.ts';
-import { printTable } from '../../core/cli/print-table.ts';
+import { printReport, printTable } from '../../core/cli/print-report.ts';
 import { reportNextPage } from '../../core/cli/row-forms.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { durationUs } from '../../core/terms/dates.ts';

@@ -16,14 +16,18 @@ import { command, emptyState, type Html, html, panel } from '../../core/page/mar
 import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
-import type { Quarantine, QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
+import {
+  collect,
+  type Quarantine,
+  type QuarantineEntry,
+  type QuarantineRow,
+} from '../../core/terms/ports.ts';
 import {
   quarantineSchema,
   toQuarantineEntryJson,
   toQuarantineJson,
 } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
-import { collect } from '../../core/terms/streams.ts';
 import { counted, printable, sizeText } from '../../core/terms/text.ts';
 import { bodyReport, emptyQuarantine, headerLines, quarantineColumns } from './report.ts';
 

@@ -17,7 +17,7 @@ import {
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
-import { followLog } from '../../core/terms/streams.ts';
+import { followLog } from '../../core/terms/ports.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,

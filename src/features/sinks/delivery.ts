@@ -2,8 +2,7 @@
 
 import { jittered } from '../../core/host/job.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
-import type { NotificationRow } from '../../core/terms/ports.ts';
-import { notificationAt } from '../../core/terms/streams.ts';
+import { type NotificationRow, notificationAt } from '../../core/terms/ports.ts';
 import { compileMatcher, documentOf, recordOf, type SinkDocument } from './document.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { SinkContext, Target, TargetAnswer } from './target.ts';

@@ -12,9 +12,13 @@ import {
   problem,
   type Situation,
 } from '../../core/terms/evaluation.ts';
-import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
+import {
+  firstOf,
+  type NotificationLog,
+  type NotificationRow,
+  notificationAt,
+} from '../../core/terms/ports.ts';
 import * as report from '../../core/terms/report.ts';
-import { firstOf, notificationAt } from '../../core/terms/streams.ts';
 import { countText, lengthText, momentText, quoted } from '../../core/terms/text.ts';
 import type { DeliveryState, SinkItem, SinkReader } from './terms.ts';
 

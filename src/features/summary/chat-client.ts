@@ -1,7 +1,7 @@
 /** Client of the inference service: requests completions (spec, inference service). */
 import { z } from 'zod';
 import { createBoundedFetch, networkFault, retryAfterMs } from '../../core/http/bounded-fetch.ts';
-import { foreignText, hintOf } from '../../core/http/foreign-text.ts';
+import { foreignText, hintOf } from '../../core/http/service-error.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 

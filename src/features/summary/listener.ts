@@ -37,10 +37,9 @@ import {
   renderReport,
 } from '../../core/page/render-report.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
-import { summaryKinds, summaryStates } from '../../core/terms/ports.ts';
+import { collect, summaryKinds, summaryStates } from '../../core/terms/ports.ts';
 import { summarySchema, toSummaryJson } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
-import { collect } from '../../core/terms/streams.ts';
 import { countText } from '../../core/terms/text.ts';
 import { id } from '../../filter/builder.ts';
 import { type SummaryReader, type SummaryRow, subjectName } from './terms.ts';

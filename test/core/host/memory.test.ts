@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { startIdleCollection } from '../../../src/core/host/memory.ts';
+import { startIdleCollection } from '../../../src/core/host/serve-thread.ts';
 
 function openTimers() {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

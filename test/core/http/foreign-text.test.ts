@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { foreignText, hintOf } from '../../../src/core/http/foreign-text.ts';
+import { foreignText, hintOf } from '../../../src/core/http/service-error.ts';
 
 const plain = (text: string, secrets: string[] = []) =>
   foreignText(text, { secrets, charactersMax: 1_000 });

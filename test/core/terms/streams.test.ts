@@ -1,7 +1,11 @@
 /** Streams: batches in order, and the shared reader of the log. */
 import { describe, expect, it } from 'vitest';
-import type { NotificationQuery, NotificationRow } from '../../../src/core/terms/ports.ts';
-import { batches, followLog } from '../../../src/core/terms/streams.ts';
+import {
+  batches,
+  followLog,
+  type NotificationQuery,
+  type NotificationRow,
+} from '../../../src/core/terms/ports.ts';
 import { collect } from '../../helpers/deliveries.ts';
 
 /** Numbers from 1 on, with a count of those read. */

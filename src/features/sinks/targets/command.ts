@@ -1,7 +1,7 @@
 /** Delivers items to a program: starts it for each item, with the document on its standard input. */
 import { z } from 'zod';
 import type { ProgramEnd } from '../../../core/host/run-program.ts';
-import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
+import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { errorCodeOf } from '../../../core/terms/app-error.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
 import { printable } from '../../../core/terms/text.ts';

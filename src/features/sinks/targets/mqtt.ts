@@ -1,8 +1,8 @@
 /** Publishes items to an MQTT broker, with MQTT 5 and QoS 1. */
 import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
-import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
 import { isLoopbackHost } from '../../../core/http/network-address.ts';
+import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
 import type { SinkDocument } from '../document.ts';
 import {

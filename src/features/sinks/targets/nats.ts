@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
-import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
+import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { type Evaluation, evaluation, ok } from '../../../core/terms/evaluation.ts';
 import type { SinkDocument } from '../document.ts';
 import { cloudEventOf, cloudEventType, type FormatName } from '../document.ts';

@@ -11,8 +11,8 @@ import {
   retryAfterMs,
   UnusableAnswer,
 } from '../../../core/http/bounded-fetch.ts';
-import { foreignText, hintCharactersMax, hintOf } from '../../../core/http/foreign-text.ts';
 import { exactUrl } from '../../../core/http/network-address.ts';
+import { foreignText, hintCharactersMax, hintOf } from '../../../core/http/service-error.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { ok } from '../../../core/terms/evaluation.ts';
 import { cloudEventOf, cloudEventType, type FormatName } from '../document.ts';

@@ -25,7 +25,7 @@ import { createQueues } from './delivery/queue.ts';
 import { createInference } from './inference.ts';
 import { createProductGenerator, readProductRecords } from './products/product-generator.ts';
 import { createLedger } from './publishing/ledger.ts';
-import { createPublisher } from './publishing/publisher.ts';
+import { createPublisher, type SimulatedPeriod } from './publishing/publisher.ts';
 import { createServiceApp, type LoggedRequest } from './services/catalogue.ts';
 import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
 import {
@@ -173,8 +173,6 @@ function controlsOf(parts: ReturnType<typeof createParts>, signal: AbortSignal) 
     totals: record.totals,
     /** Returns every notification in the order of publication. */
     entries: record.entries,
-    /** Returns counts of the products in the catalogue, notified or not. */
-    holdings: ledger.totals,
     events: ledger.events,
     /** Returns copies of the account's subscriptions without credentials, oldest first. */
     subscriptions: () => subscriptions.list().map(viewOf),
@@ -195,7 +193,7 @@ function controlsOf(parts: ReturnType<typeof createParts>, signal: AbortSignal) 
      * Moves the time forward while publishing products and their changes; each notification is sent at its
      * own time. Use it only when nothing is published by rate: with `count: 0`, or paused.
      */
-    pass: (period: Parameters<typeof publisher.pass>[0]) => publisher.pass(period, signal),
+    pass: (period: SimulatedPeriod) => publisher.pass(period, signal),
     /** Resolves when everything that is due has been sent. Does not wait for queues. */
     quiet: publisher.quiet,
     /** Stops publishing by rate until resumed. Published notifications are still delivered. */

@@ -214,36 +214,34 @@ function stateOf(
 const notCompared: readonly HourState[] = ['outside', 'pruned', 'pending', 'unknown'];
 
 function summed(subscription: string, hours: ReportedHour[]): SubscriptionCoverage {
-  const counts = sumCounts(hours);
   const countOf = (counted: HourState) => hours.filter(({ state }) => state === counted).length;
-  const comparedHours = hours.filter(({ state }) => !notCompared.includes(state)).length;
-  const unknownHours = countOf('unknown');
   const open = hours.find(({ state }) => state === 'pending' || state === 'unknown');
-  return {
+  return withShares({
     subscription,
-    ...counts,
-    state: comparedStateOf({ comparedHours, unknownHours }),
-    comparedHours,
-    unknownHours,
+    ...sumCounts(hours),
+    comparedHours: hours.filter(({ state }) => !notCompared.includes(state)).length,
+    unknownHours: countOf('unknown'),
     pendingHours: countOf('pending'),
     nextDueAtUs: open === undefined ? null : dueAtUs(open.hourUs),
-    ...sharesOf(counts, comparedHours),
     hours,
-  };
+  });
 }
 
 type HourCounts = Pick<CoverageSummary, 'comparedHours' | 'unknownHours'>;
 
-function comparedStateOf({ comparedHours, unknownHours }: HourCounts): ComparedState {
-  if (comparedHours === 0) return 'not-compared';
-  return unknownHours > 0 ? 'partly-compared' : 'compared';
-}
-
-/** Shares are null before the first compared hour. */
-function sharesOf({ expected, missing, pushed, late }: CoverageCounts, comparedHours: number) {
-  if (comparedHours === 0) return { complete: null, pushedShare: null };
-  const share = (part: number) => (expected === 0 ? 1 : part / expected);
-  return { complete: share(expected - missing), pushedShare: share(pushed + late) };
+/** Adds state and shares. Shares are null before the first compared hour. */
+function withShares<Counts extends CoverageCounts & HourCounts>(counts: Counts) {
+  const { expected, missing, pushed, late, comparedHours, unknownHours } = counts;
+  const state: ComparedState =
+    comparedHours === 0 ? 'not-compared' : unknownHours > 0 ? 'partly-compared' : 'compared';
+  const share = (part: number) =>
+    comparedHours === 0 ? null : expected === 0 ? 1 : part / expected;
+  return {
+    ...counts,
+    state,
+    complete: share(expected - missing),
+    pushedShare: share(pushed + late),
+  };
 }
 
 /** Returns the total coverage of several subscriptions; null for none. */
@@ -251,20 +249,16 @@ export function sumCoverage(
   all: readonly CoverageSummary[],
 ): Omit<CoverageSummary, 'subscription'> | null {
   if (all.length === 0) return null;
-  const counts = sumCounts(all);
   const hours = (key: 'comparedHours' | 'unknownHours' | 'pendingHours') =>
     all.reduce((sum, one) => sum + one[key], 0);
-  const [comparedHours, unknownHours] = [hours('comparedHours'), hours('unknownHours')];
   const due = all.flatMap(({ nextDueAtUs }) => nextDueAtUs ?? []);
-  return {
-    ...counts,
-    state: comparedStateOf({ comparedHours, unknownHours }),
-    comparedHours,
-    unknownHours,
+  return withShares({
+    ...sumCounts(all),
+    comparedHours: hours('comparedHours'),
+    unknownHours: hours('unknownHours'),
     pendingHours: hours('pendingHours'),
     nextDueAtUs: due.length === 0 ? null : Math.min(...due),
-    ...sharesOf(counts, comparedHours),
-  };
+  });
 }
 
 interface CoverageQuestion {

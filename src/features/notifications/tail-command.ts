@@ -44,7 +44,6 @@ export const tailCommand = defineCommand('tail', {
         'maximum number of rows (stored notifications to print first; default: 0)',
         wholeNumber(),
       )
-      .option('-f, --follow', 'wait for new notifications at the end of the log (default)')
       .option('--no-follow', 'exit at the end of the log')
       .option(
         '--reader <name>',
@@ -80,7 +79,6 @@ Examples:
   $ earshot tail --reader downloads --from start --no-follow --json    the rows since the last run`,
   check: (flags: TailFlags, io) => {
     refuseTwoStarts(flags);
-    refuseEmptySpan(io, flags);
     warnOfUnknownEvents(flags, io);
   },
   run: async (io, flags) => {
@@ -117,23 +115,6 @@ function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
     {
       advice: `To move the reader, use --from (start, now or a position). To use ${start}, omit --reader.`,
     },
-  );
-}
-
-function refuseEmptySpan(io: Io, flags: TailFlags): void {
-  const { reader, from = 'now', since, limit } = flags;
-  const isFromNow = from === 'now' && since === undefined && limit === undefined;
-  if (reader !== undefined || !isFromNow) return;
-  if (flags.follow === false && flags.from === undefined) {
-    io.stderr.write(
-      'Nothing to print: tail starts with new notifications, and --no-follow does not wait for them. Add --since, -n or --from start.\n',
-    );
-  }
-  if (msUntilEnd(flags, io) > 0) return;
-  throw new AppError(
-    'usage',
-    'Nothing to print: --until is in the past, and tail starts with new notifications.',
-    { advice: 'Add --since, -n or --from start.' },
   );
 }
 

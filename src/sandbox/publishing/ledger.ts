@@ -217,12 +217,6 @@ export function createLedger({ eventsMax, now, record }: LedgerOptions) {
       );
       return selected.map((entry) => toEvent(entry, isShown(entry), record));
     },
-    /** Returns counts. `events` includes those that match no subscription. */
-    totals: () => ({
-      products: newest.Products.size,
-      deletedProducts: newest.DeletedProducts.size,
-      events: dropped + entries.length,
-    }),
   };
 }
 

@@ -31,7 +31,7 @@ interface PublisherOptions {
 }
 
 /** Products to publish before the start, or while the time moves forward. */
-interface SimulatedPeriod {
+export interface SimulatedPeriod {
   readonly durationMs: number;
   /** Number of products, spread evenly, with changes of earlier ones. */
   readonly products: number;

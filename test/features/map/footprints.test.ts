@@ -1,6 +1,5 @@
 /** `/api/footprints` over a real store. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { displayLimits } from '../../../src/filter/geometry/geojson.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSeeded, type SeededReceiver } from '../../core/page/seeded-receiver.ts';
 
 interface Footprint {
@@ -66,34 +65,6 @@ test('selects by time of receipt, filter and subscription', async () => {
   );
   expect((await get({ subscription: 'alps', limit: 1_000 })).footprints).toEqual(all);
   expect((await get({ subscription: 'none', limit: 1_000 })).footprints).toEqual([]);
-});
-
-test('simplifies rings with many positions, and cuts at the antimeridian', async () => {
-  const ring = Array.from({ length: 5_000 }, (_, i) => [
-    170 + 20 * Math.sin((i * 2 * Math.PI) / 5_000),
-    5 * Math.cos((i * 2 * Math.PI) / 5_000),
-  ]).map(([x = 0, y = 0]) => [x > 180 ? x - 360 : x, y]);
-  const coordinates = [[...ring, ring[0] ?? []]];
-  const product = {
-    ...seeded.generator.next(Date.now()),
-    Name: 'MANY',
-    Footprint: null,
-    GeoFootprint: { type: 'Polygon', coordinates },
-  };
-  await seeded.push(product as never);
-  const found = await vi.waitFor(
-    async () => {
-      const [first] = (await get({ filter: "Name eq 'MANY'" })).footprints;
-      if (first === undefined) throw new Error('not indexed');
-      return first;
-    },
-    { interval: 20, timeout: 10_000 },
-  );
-  expect(found.geometry.type).toBe('MultiPolygon');
-  const positions = found.geometry.coordinates.flat(2) as number[][];
-  expect(positions.length).toBeLessThan(displayLimits.positions + 10);
-  expect(positions.length).toBeGreaterThan(300);
-  expect(Math.max(...positions.map(([x = 0]) => Math.abs(x)))).toBe(180);
 });
 
 test.each([

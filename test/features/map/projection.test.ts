@@ -2,17 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { colouringOf, type Footprint } from '../../../src/features/map/browser/colours.ts';
-import {
-  type Projection,
-  projections,
-  ringsOf,
-} from '../../../src/features/map/browser/projection.ts';
-import type { Ring } from '../../../src/filter/filter-tree.ts';
+import { type Projection, projections } from '../../../src/features/map/browser/projection.ts';
 import { collectionGroups } from '../../../src/filter/missions.ts';
-import { multi, point, polygon, ring } from '../../filter/geometry/places.ts';
 
 const arctic = named('arctic');
-const antarctic = named('antarctic');
 
 describe('a projection', () => {
   it('returns each position from its point', () => {
@@ -29,47 +22,11 @@ describe('a projection', () => {
     );
   });
 
-  it('shows Greenwich at the bottom of the arctic and at the top of the antarctic, and the east to the right', () => {
-    expect(arctic.project([0, 60])[1]).toBeGreaterThan(0);
-    expect(antarctic.project([0, -60])[1]).toBeLessThan(0);
-    for (const projection of [arctic, antarctic]) {
-      const y = projection === arctic ? 60 : -60;
-      expect(projection.project([90, y])[0]).toBeGreaterThan(0);
-      expect(projection.project([-90, y])[0]).toBeLessThan(0);
-    }
-  });
-
   it('keeps angles: a small square at 70 degrees has equal sides', () => {
     const at = (x: number, y: number) => arctic.project([x, y]);
     const [[x0, y0], [x1, y1], [x2, y2]] = [at(40, 70), at(40.01, 70), at(40, 70.01)];
     const east = Math.hypot(x1 - x0, y1 - y0) / Math.cos((70 * Math.PI) / 180);
     expect(east).toBeCloseTo(Math.hypot(x2 - x0, y2 - y0), 4);
-  });
-});
-
-describe('the rings of a footprint', () => {
-  const lines = ring('0 0, 1 0, 1 1, 0 0');
-  const twice = [...lines, ...lines.toReversed()];
-  it.each<[Parameters<typeof ringsOf>[0], Ring[]]>([
-    [polygon(lines, lines), [lines, lines]],
-    [multi(lines, lines), [lines, lines]],
-    [{ type: 'LineString', coordinates: lines }, [twice]],
-    [{ type: 'MultiLineString', coordinates: [lines, lines] }, [twice, twice]],
-    [multi(), []],
-  ])('of %j are its lines', (geometry, rings) => {
-    expect(ringsOf(geometry)).toEqual(rings);
-  });
-
-  it('are small squares around points, also in a collection', () => {
-    const points = { type: 'MultiPoint', coordinates: ring('0 0, 1 1') } as const;
-    const [square = [], ...others] = ringsOf({
-      type: 'GeometryCollection',
-      geometries: [point(7, 46), points],
-    });
-    expect(others).toHaveLength(2);
-    const mean = (i: 0 | 1) => square.reduce((sum, corner) => sum + corner[i], 0) / 4;
-    expect([square.length, mean(0), mean(1)]).toEqual([4, 7, 46]);
-    expect(Math.min(...square.map(([x]) => x))).toBe(6.9);
   });
 });
 

@@ -6,7 +6,6 @@ import { writeProducts } from '../../../src/features/products/output.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { expectRefusal, printed, printedJson } from '../../helpers/fake-io.ts';
 import { createContext } from '../../helpers/filled-store.ts';
-import { foundProduct } from '../summary/found-product.ts';
 import { realRecords } from './index-file/product-context.ts';
 import {
   createProductContext,
@@ -134,20 +133,6 @@ describe('the products for programs', () => {
     expect(await written).toBe(expected);
   });
 
-  it.each(['ndjson', 'stac', 'geoparquet'])(
-    'as %s report the number of written products',
-    async (form) => {
-      const stream = new PassThrough().resume();
-      const many = async function* (): AsyncGenerator<FoundProduct> {
-        for (let i = 0; i < 25_000; i += 1) yield foundProduct({ position: i });
-      };
-      const counts: number[] = [];
-      const onProgress = (count: number) => counts.push(count);
-      await writeProducts(stream, form, many(), { onProgress });
-      expect(counts).toEqual([10_000, 20_000]);
-    },
-  );
-
   it('wait for a reader that accepts one chunk at a time', async () => {
     for (const form of ['json', 'geojson', 'csv', 'geoparquet']) {
       const ended = await context.earshot([...oldest, '--output', form], { slowReader: true });
@@ -238,17 +223,6 @@ describe('the table', () => {
       ...['2026-05-02 11:00', names[2], '-', 'North Pacific Ocean', '2026-05-02 05:00'],
       ...['IW_GRDH_1S', '60000', '1.2 GB'],
     ]);
-  });
-
-  it.each([
-    ['received', 'received (UTC)'],
-    ['PublicationDate', 'published (UTC)'],
-    ['ModificationDate', 'modified (UTC)'],
-    ['ContentDate/Start', 'sensed (UTC)'],
-    ['ContentDate/End', 'sensing end (UTC)'],
-  ])('sorted by %s starts with %s', async (order, title) => {
-    const { out } = await context.earshot(['query', 'products', '--orderby', order]);
-    expect(out.split(/ {2,}/).slice(0, 2)).toEqual([title, 'product']);
   });
 
   it('shows date and cause of deletions', async () => {

@@ -1,14 +1,7 @@
 /** `earshot query products --summaries`: a summary with each product, in every format. */
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { app } from '../../../src/app.ts';
-import { withTexts } from '../../../src/features/products/output.ts';
-import { productTexts } from '../../../src/features/summary/facts.ts';
-import type { FoundProduct } from '../../../src/filter/products.ts';
-import { collect } from '../../helpers/deliveries.ts';
-import { nowUs, printedJson } from '../../helpers/fake-io.ts';
-import { createContext } from '../../helpers/filled-store.ts';
-import { foundProduct } from '../summary/found-product.ts';
+import { printedJson } from '../../helpers/fake-io.ts';
 import { doneWith } from '../summary/summary-jobs.ts';
 import { hostile, putSummaries, steering } from '../summary/summary-samples.ts';
 import { createProductContext, guid, recordOf, samples } from './product-samples.ts';
@@ -103,29 +96,4 @@ describe('the summary of a product', () => {
   it.each(['--count', '--explain'])('cannot be combined with %s', async (flag) => {
     expect(await query([flag])).toMatchObject({ code: 2, out: '' });
   });
-});
-
-it('every product of a stream gets its own summary, in order, looked up one batch ahead', async () => {
-  const { dataDir } = createContext();
-  const jobs = [1, 2, 3].map((number) => ({ result: doneWith(`Text ${number}.`) }));
-  await putSummaries(dataDir, jobs);
-  const count = 150;
-  let read = 0;
-  const found = async function* (): AsyncGenerator<FoundProduct> {
-    // The last one repeats a known product.
-    for (read = 1; read <= count; read += 1) {
-      yield foundProduct({ productId: guid(`${read === count ? 2 : read}`), position: read });
-    }
-  };
-  const shown = withTexts(found(), productTexts, { dataDir, features: app, nowUs: () => nowUs });
-  const first = await shown.next();
-  expect(read).toBe(64);
-  const all = [...(first.done === true ? [] : [first.value]), ...(await collect(shown))];
-  expect(all.map(({ row }) => row.position)).toEqual(all.map((_, i) => i + 1));
-  expect(all).toHaveLength(count);
-  expect(all.every(({ summary }) => summary !== undefined && summary.text !== '')).toBe(true);
-  const written = all.filter(({ summary }) => summary?.model === 'a/b');
-  expect(written.map(({ row, summary }) => `${row.position} ${summary?.text}`)).toEqual([
-    ...['1 Text 1.', '2 Text 2.', '3 Text 3.', `${count} Text 2.`],
-  ]);
 });

@@ -43,34 +43,24 @@ describe('query products', () => {
     ['--collection sentinel-2', '21'],
     ['--collection S1,S2', '321'],
     ['--type S2MSI1C,IW_GRDH_1S', '32'],
-    ['--type GRD', '3'],
     ['--platform SENTINEL-2', '21'],
     ['--platform sentinel-1a,S2B', '32'],
-    ['--tile t32tqm,31ufr', '21'],
     ['--cloud-below 80', '1'],
     ['--cloud-below 80.5%', '21'],
-    ['--collection S2 --collection S1 --tile 31UFR --tile T32TQM,31UFR', '21'],
     ['--platform S2A --platform S1', '31'],
     ['--bbox 5.5,51.5,6,52', '1'],
-    ['--bbox 5.5,51.5,5.5,51.5', '1'],
     ['--bbox 170,0,-170,20', '3'],
-    ['--bbox 180,10.5,-180,10.5', '3'],
     ['--bbox -170,0,170,60', '21'],
     ['--bbox -180,-90,180,90', '321'],
     ['--sensed 2d', '31'],
     ['--sensed 2026-05', '31'],
-    ['--sensed 2026-04-30..2026-05-01', '21'],
     ['--sensed 2026-05-01T10:30:21Z..', '31'],
     ['--sensed ..2026-05-01T10:30:21Z', '2'],
-    ['--sensed 3d..1d', '21'],
     ['--published ..2026-05-01', '21'],
     ['--name S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE', '1'],
-    ['--name S2A_MSIL2A', ''],
     ['--name S2*T32TQM*', '2'],
     ['--name *.SAFE', '4321'],
-    ['--name s1*', ''],
     ['--deleted', '5'],
-    ['--deleted 1h', ''],
     ['--deleted --bbox 5,51,6,52 --collection S2', '5'],
     ['--collection S2 --cloud-below 20 --sensed 7d', '1'],
   ])('%s selects %s', async (line, digits) => {
@@ -216,11 +206,8 @@ it.each(
     --collection SENTINEL2 ¦ ^warning: Unknown .* Did you mean 'SENTINEL-2'
     --type iw_grdh_1s ¦ ^warning: Unknown .* Did you mean 'IW_GRDH_1S'
     --type S2MSI2A,S2MSIA1C ¦ ^warning: Unknown .* Did you mean 'S2MSI1C'
-    --type MSIL2A ¦ ^warning: Unknown .* Did you mean 'S2MSI2A'
     --bbox=48,6,45,11 ¦ warning: --bbox: The box spans 357 degrees .* use 6,45,11,48\.\n
-    --bbox=-30,15,-35,20 ¦ warning: --bbox: The box spans 355 degrees .* use 15,-35,20,-30\.\n
     --bbox=170,-20,-170,20 ¦ ^$
-    --bbox=100,0,-80,20 ¦ ^$
   `),
 )('%s warns on stderr: %s', async (flags, warning = '') => {
   const { err } = await expectEnd(context.earshot(`query products --count ${flags}`), 0);
@@ -233,35 +220,25 @@ describe('usage errors', () => {
       --bbox 1,2,3 ¦ west,south,east,north in degrees, such as
       --bbox 45,120,48,130 ¦ latitudes from -90 to 90; .* out of range.* order is west
       --bbox 5,48,11,45 ¦ South \(48\) is greater than north \(45\)\.
-      --bbox 200,0,210,1 ¦ Longitudes are from -180 to 180, .*out of range
       --bbox 5,45,5,48 ¦ no area
-      --bbox 5,45,6,45 ¦ no area
       --bbox 180,0,-180,10 ¦ same meridian\. For all longitudes, use -180,0,180,10
-      --bbox ,,, ¦ west,south,east,north
       --area nowhere.geojson ¦ nowhere\.geojson cannot be read as GeoJSON: there is no such file
       --name S2?_* ¦ does not support "\?"\. Use \* for any text: 'S2\*_\*'
       --name * ¦ omit --name
       --sensed yesterday ¦ 24h or 7d .*2026-11
-      --sensed 2026-13 ¦ 24h or 7d
-      --sensed .. ¦ 24h or 7d
       --sensed 2026-05-02..2026-05-01 ¦ The range ends before it starts\. Put 2026-05-01 first
       --sensed 2026-05-01T10:00:00Z ¦ A single time is not a range\. Use 2026-05-01T10:00:00Z\.\.
       --tile 31U ¦ tiles such as 31UFR
       --tile 31UFR,61UFR ¦ 61UFR is not a tile\. A tile is a zone from 1 to 60
-      --tile 31UFI ¦ 31UFI is not a tile\. .*without I and O
       --collection , ¦ one or more names, comma-separated
       --cloud-below many ¦ Cloud cover is a percentage\. .*such as 20
-      --cloud-below -5 ¦ Cloud cover .*at most 100
       --cloud-below 0 ¦ Cloud cover is never below 0 percent
       --deleted --published 7d ¦ no publication date for deleted products\. Use --deleted 7d
       --orderby Name ¦ not a sort order of products\. Use one of received, ContentDate/Start
       --deleted --orderby PublicationDate ¦ not a sort order of deleted products\. .*DeletionDate
-      --orderby received,down ¦ not a sort order of products
       --after nonsense ¦ --after nonsense is not a valid key
-      --limit 0 ¦ whole number, 1 or more
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac
       --count --limit 3 ¦ cannot be used with
-      --count --output csv ¦ cannot be used with
       --explain --count ¦ cannot be used with
     `),
   )('%s exits 2 with a correction', async (line = '', message = '') => {
@@ -283,7 +260,6 @@ describe('usage errors', () => {
     rowsOf(String.raw`
       Polygon ¦ cannot be read as GeoJSON: .*JSON
       {"type":"Circle"} ¦ cannot be read as GeoJSON: .*Circle
-      {"type":"LineString","coordinates":[[1,2],[3,4]]} ¦ cannot be read as GeoJSON: .*LineString
       {"type":"Polygon","coordinates":[[[4,50],[5,50],[5,51],[4,51]]]} ¦ cannot be used: .*\n {2}-
     `),
   )('a file with %s is refused with the reason', async (text = '', message = '') => {

@@ -46,12 +46,6 @@ export function addGestures(canvas: HTMLCanvasElement, options: Options) {
       const ratio = scale / next;
       show({ x: fixedX + (x - fixedX) * ratio, y: fixedY + (y - fixedY) * ratio, scale: next });
     },
-    /** Shows a part of the map. */
-    fit: ([left, top, right, bottom]: Box) => {
-      const { width, height } = map.view;
-      const scale = 0.9 * Math.min(width / (right - left), height / (bottom - top));
-      if (left <= right) show({ x: (left + right) / 2, y: (top + bottom) / 2, scale });
-    },
   };
   addPointers(canvas, options, moves);
   addKeys(canvas, options, moves);

@@ -223,7 +223,6 @@ function tools() {
     { class: 'map-tools' },
     button('+', () => gestures.zoom(1.5), 'Zoom in'),
     button('−', () => gestures.zoom(1 / 1.5), 'Zoom out'),
-    button('Fit', fitAll, 'Fit: show all footprints'),
     mode('box', 'Box', 'Box: drag to draw an area as filter'),
     mode(
       'polygon',
@@ -268,18 +267,6 @@ function selection() {
     h('header', null, h('h2', null, title), close),
     h('ul', null, entries),
   );
-}
-
-function fitAll(): void {
-  const [width, height] = projection.reach;
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const { box } of shapes) {
-    left = Math.max(-width, Math.min(left, box[0]));
-    top = Math.max(-height, Math.min(top, box[1]));
-    right = Math.min(width, Math.max(right, box[2]));
-    bottom = Math.min(height, Math.max(bottom, box[3]));
-  }
-  gestures.fit([left, top, right, bottom]);
 }
 
 /** The visible area as a filter. On a polar map: all longitudes if the pole is visible, otherwise the corners. */

@@ -17,8 +17,6 @@ import { currentProductFile, removeStaleProductFiles, staleProductFiles } from '
 
 /** Duration of the thread's work between two progress reports. */
 const budgetMs = 100;
-/** Lag, in notifications, above which it is logged: searches miss these, and reconciliation waits for them. */
-const loggedLagMin = 1_000;
 /** Delay after a commit, so that notifications are indexed together. */
 const collectMs = 150;
 /** Interval of the check for notifications that another process wrote. */
@@ -88,15 +86,14 @@ export function startIndexing(options: DataPlace & { log: Logger; store: Followe
     const yields = createBurstCheck(activity);
     while (!signal.aborted) {
       const arrived = activity.deliveries - deliveries;
-      if (done !== undefined && yields(lagOf(done) + arrived)) {
-        report.done({ ...done, indexed: 0, lastPosition: done.lastPosition + arrived });
+      if (done !== undefined && yields(done.lastPosition - done.indexedPosition + arrived)) {
         await pause(burst.pollMs);
         continue;
       }
       deliveries = activity.deliveries;
       done = await index.work('current', budgetMs);
       const pruned = await index.prune();
-      report.done(done);
+      report.done();
       if (done.indexed + pruned > 0) continue;
       const state = await stateOf();
       while (activity.deliveries === deliveries && !signal.aborted) {
@@ -136,26 +133,13 @@ function createBurstCheck(intake: IntakeActivity): (lag: number) => boolean {
   };
 }
 
-function lagOf({ indexedPosition, lastPosition }: IndexProgress): number {
-  return lastPosition - indexedPosition;
-}
-
-/** Logs each failure once, and the start and the end of a large lag, for example of a new index. */
+/** Logs each failure once. */
 function createReport(log: Logger) {
   let failure: string | null = null;
-  let lags = false;
   return {
-    done: ({ indexed, ...progress }: WorkDone): void => {
+    done: (): void => {
       if (failure !== null) log.info({}, 'indexing resumed');
       failure = null;
-      const left = lagOf(progress);
-      if (!lags && left + indexed > loggedLagMin) {
-        lags = true;
-        log.info(progress, 'product index is lagging');
-      }
-      if (!lags || left > 0) return;
-      lags = false;
-      log.info({ indexedPosition: progress.indexedPosition }, 'product index is up to date');
     },
     failed: (error: unknown): void => {
       const reason = isAppError(error) ? errorText(error) : String(error);

@@ -26,7 +26,7 @@ import {
   type SentRecord,
   sentRecord,
   toProductRow,
-} from './product-rows.ts';
+} from './product-schema.ts';
 import { keyOf } from './search/conditions.ts';
 import { chooseDriver, type Driver, type IdWindow, idWindows } from './search/drivers.ts';
 import {

@@ -15,7 +15,7 @@ import {
 import { type Database, prepared } from '../../../store/engine/database.ts';
 import { narrowByTime } from '../../../store/log/queries.ts';
 import { type LongQuery, matches } from './product-queries.ts';
-import { toProductRow } from './product-rows.ts';
+import { toProductRow } from './product-schema.ts';
 import { idWindows } from './search/drivers.ts';
 import { candidatesOf, planSearch } from './search/search.ts';
 

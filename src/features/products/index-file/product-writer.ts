@@ -9,8 +9,14 @@ import {
 import { type ProductView, productView } from '../../../filter/product-view.ts';
 import type { ProductRecord } from '../../../filter/values.ts';
 import { type Database, perConnection, prepared } from '../../../store/engine/database.ts';
-import { completeRecord, type StoredFootprint, storedFootprint } from './product-rows.ts';
-import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';
+import {
+  completeRecord,
+  receivedUnits,
+  type StoredFootprint,
+  sensingUnits,
+  storedFootprint,
+  storedPath,
+} from './product-schema.ts';
 
 /** A row of the log with its record. */
 export interface LoggedNotification {

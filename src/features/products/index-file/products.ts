@@ -17,7 +17,7 @@ import type { Service, ServiceContext } from '../../../receiver/slots.ts';
 import { StoreThread } from '../../../store/engine/thread.ts';
 import { catchUpIndex, removeLeftovers, startIndexing } from './index-maintenance.ts';
 import type { SentProduct } from './product-queries.ts';
-import { completeRecord, receivedRecord } from './product-rows.ts';
+import { completeRecord, receivedRecord } from './product-schema.ts';
 import type { ProductOperations } from './product-thread.ts';
 import { keyOf } from './search/conditions.ts';
 

@@ -173,7 +173,7 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(expectedCounts(1_500));
   });
 
-  it('of another version is rebuilt in a background job of the receiver, which logs it and keeps running', async () => {
+  it('of another version is rebuilt in a background job of the receiver', async () => {
     const context = await openProductContext();
     const { dataDir, products } = context;
     await context.index(...created({ Id: 'first' }));
@@ -191,18 +191,11 @@ describe('the index', () => {
     const body = Buffer.from(JSON.stringify(items));
     const push = { subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 } as const;
     await context.store.accept({ ...push, body });
-    const logged: { fields: object; message: string }[] = [];
-    context.follow((fields: object, message: string) => void logged.push({ fields, message }));
-    await expect.poll(() => logged.length).toBeGreaterThan(0);
+    context.follow();
     // Deliveries are accepted meanwhile.
-    expect(await products.count({ entity: 'Products', filter: null })).toBeGreaterThan(0);
     await context.deliver({ event: 'modified', record: { Id: 'first' } });
     const lastPosition = count + 2;
     await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
-    await expect
-      .poll(() => logged.map(({ message }) => message))
-      .toEqual(['product index is lagging', 'product index is up to date']);
-    expect(logged[0]?.fields).toMatchObject({ lastPosition: count + 1 });
     expect(await products.count({ entity: 'Products', filter: null })).toBe(count + 1);
     const events = await products.pushedEvents({ subscription: 'test', productIds: ['FIRST'] });
     expect(events.map(({ position }) => position)).toEqual([1, lastPosition]);

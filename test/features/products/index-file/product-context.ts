@@ -1,7 +1,6 @@
 /** A store, its index, and records of all kinds for tests of the index. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished } from 'vitest';
-import type { Logger } from '../../../../src/core/terms/ports.ts';
 import {
   catchUpIndex,
   startIndexing,
@@ -45,7 +44,7 @@ export interface ProductContext {
   /** Stores and indexes notifications. */
   index(...events: TestEvent[]): Promise<void>;
   /** Indexes new notifications until the test has finished. */
-  follow(info?: Logger['info']): void;
+  follow(): void;
   /** Returns all products that match a filter; all products for an empty filter. */
   find(entity: Entity, filter?: string, options?: Partial<ProductQuery>): Promise<FoundProduct[]>;
 }
@@ -78,8 +77,8 @@ export async function openProductContext(): Promise<ProductContext> {
       await deliver(...events);
       await catchUpIndex({ dataDir });
     },
-    follow: (info = () => {}) => {
-      const log = { debug: () => {}, info, warn: () => {}, error: () => {} };
+    follow: () => {
+      const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
       const indexing = startIndexing({ dataDir, log, store });
       onTestFinished(() => indexing.stop());
     },

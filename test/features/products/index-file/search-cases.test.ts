@@ -1,6 +1,5 @@
 /** Cases in which a careless index would find other products than evaluation. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { formatDateUs } from '../../../../src/core/terms/dates.ts';
 import { openProductsForReading } from '../../../../src/features/products/index-file/product-file.ts';
 import { countProducts } from '../../../../src/features/products/index-file/product-queries.ts';
 
@@ -9,7 +8,7 @@ import type { FilterTree } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { productView } from '../../../../src/filter/product-view.ts';
 import { createReaderConnection } from '../../../../src/store/engine/database.ts';
-import { all, created, inPages, openProductContext, type TestRecord } from './product-context.ts';
+import { all, created, openProductContext, type TestRecord } from './product-context.ts';
 
 const wholeGlobe =
   "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
@@ -103,29 +102,6 @@ describe('searching the index', () => {
     expect([...first, ...rest].map(({ row }) => row.productId)).toEqual([
       ...['day-1', 'day-2', 'day-3', 'day-4', 'day-6', 'new'],
     ]);
-  });
-
-  it('finds far dates exactly, in order, page by page', async () => {
-    const { index, find, products } = await openProductContext();
-    const ends = [
-      ...['0000-01-01T00:00:00.000Z', '0001-01-01T00:00:00.001Z', '1600-02-29T00:00:00.000Z'],
-      ...['2026-05-01T00:00:00.000001Z', '2256-01-01T00:00:00.000Z', '3500-01-01T00:00:00.000Z'],
-      ...['9999-12-31T23:59:59.998Z', '9999-12-31T23:59:59.999Z'],
-    ];
-    const records = ends.map((End) => ({ Id: End, ContentDate: { End } }));
-    await index(...created(...records.toReversed()));
-    const order = { by: 'ContentDate/End', direction: 'asc' } as const;
-    const found = async (filter: string) =>
-      (await find('Products', filter, { order })).map(({ row }) => row.productId);
-    expect(await found('ContentDate/End ge 3500-01-01')).toEqual(ends.slice(5));
-    expect(await found("ContentDate/End lt '1600-02-29T00:00:00.000Z'")).toEqual(ends.slice(0, 2));
-    expect(await found('ContentDate/End gt 9999-12-31T23:59:59.998999Z')).toEqual(ends.slice(-1));
-    expect(await found('ContentDate/End in (0000-01-01,3500-01-01)')).toEqual([ends[0], ends[5]]);
-    const query = { entity: 'Products', filter: null, order, limit: 1 } as const;
-    const paged = await inPages(products, query);
-    expect(paged.map(({ row }) => formatDateUs(row.sensingEndUs ?? 0))).toEqual(ends);
-    const [summary] = await products.collections();
-    expect(formatDateUs(summary?.sensingEndUs ?? 0)).toBe(ends.at(-1));
   });
 
   it('rejects an order that products do not have', async () => {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import {
   footprintGeometry,
   storedFootprint,
-} from '../../../../src/features/products/index-file/product-rows.ts';
+} from '../../../../src/features/products/index-file/product-schema.ts';
 import type { AnyGeometry } from '../../../../src/filter/filter-tree.ts';
 import { times } from '../../../helpers/thorough.ts';
 
@@ -44,17 +44,4 @@ it('a stored footprint is read as it was', () => {
     }),
     { numRuns: times(400, 2_000) },
   );
-});
-
-it('a footprint with six decimals takes three to five bytes a coordinate', () => {
-  const corners: [number, number][] = [
-    [17.755917, 43.997829],
-    [14.581983, 44.394619],
-    [14.931899, 45.891167],
-    [18.189739, 45.493885],
-    [17.755917, 43.997829],
-  ];
-  const stored = storedFootprint({ type: 'Polygon', coordinates: [corners] });
-  expect(stored).toBeInstanceOf(Uint8Array);
-  expect(stored.length).toBeLessThan(8 * corners.length);
 });

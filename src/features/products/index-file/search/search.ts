@@ -6,8 +6,8 @@ import { printFilter } from '../../../../filter/print.ts';
 import type { ProductView } from '../../../../filter/product-view.ts';
 import type { ProductKey, ProductQuery, QueryExplanation } from '../../../../filter/products.ts';
 import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
-import type { StoredFootprint } from '../product-rows.ts';
-import { rowColumns, type SelectedRow } from '../product-rows.ts';
+import type { StoredFootprint } from '../product-schema.ts';
+import { rowColumns, type SelectedRow } from '../product-schema.ts';
 import {
   joined,
   type Order,

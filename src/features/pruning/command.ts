@@ -14,7 +14,7 @@ import { counted, countText, sizeText } from '../../core/terms/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { LogSize, Prunable, PruneRequest, Retention } from '../../store/pruning/terms.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
-import { blockerText, othersOf, type Pruned, pruneLog } from './job.ts';
+import { blockerText, countsOf, type Pruned, pruneLog } from './job.ts';
 
 export const pruneCommand = defineCommand('prune', {
   description: 'Delete old notifications permanently and free disk space.',
@@ -147,25 +147,19 @@ async function printPrunable(
 async function remove(
   io: Io,
   deps: { config: DataConfig; store: Store; request: PruneRequest; found: Prunable },
-): Promise<Removed> {
+): Promise<Pruned> {
   const { config, store, request, found } = deps;
   const { stderr, signal } = io;
   const { pruning } = store;
   const release = await store.acquireLock('prune', { waitMs: 0 });
   const progress = createProgressLine(stderr);
-  const fileBytes = async () => {
-    const { usedBytes, freeBytes } = await pruning.logSize();
-    return usedBytes + freeBytes;
-  };
   try {
-    const bytesBefore = await fileBytes();
     const onStep = (phase: string, { notifications, space }: Pruned) => {
       const all = Math.max(notifications, found.notifications);
       if (phase === 'space') progress.show(`Freeing disk space: ${sizeText(space)}`);
       else progress.show(`Deleted ${countText(notifications)} of ${counted(all, 'notification')}`);
     };
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
-    const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
     const { dataDir, diskReserveBytes } = config;
     const place = { dataDir, diskReserveBytes, signal, onProgress: progress.show };
     for (const { after } of await stepsOf(io)) if (!signal.aborted) await after(place);
@@ -175,7 +169,7 @@ async function remove(
         'Interrupted. Some notifications were deleted; run the command again to continue.',
       );
     }
-    return { pruned, givenBackBytes };
+    return pruned;
   } finally {
     progress.clear();
     release();
@@ -212,25 +206,20 @@ function questionText({ notifications, quarantined }: Prunable): string {
 const entriesText = (count: number) =>
   count === 0 ? [] : [counted(count, 'quarantined body', 'quarantined bodies')];
 
-function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string {
-  const others = Object.entries(othersOf(pruned)).filter(([, count]) => count > 0);
+function prunedText(pruned: Pruned, size: LogSize): string {
+  const { notifications, quarantined, givenBackBytes, ...others } = countsOf(pruned);
+  const rows = Object.entries<number>(others).filter(([, count]) => count > 0);
   const parts = [
-    counted(pruned.notifications, 'notification'),
-    ...entriesText(pruned.quarantine),
-    ...others.map(([group, count]) => `${countText(count)} ${group}`),
+    counted(notifications, 'notification'),
+    ...entriesText(quarantined),
+    ...rows.map(([group, count]) => `${countText(count)} ${group}`),
   ];
   const file = sizeText(size.usedBytes + size.freeBytes);
   return `Deleted ${parts.join(', ')}. earshot.db: ${file}, ${sizeText(givenBackBytes)} less.\n`;
 }
 
-interface Removed {
-  pruned: Pruned;
-  /** Reduction of the file size. */
-  givenBackBytes: number;
-}
-
 /** Times are ISO 8601 UTC; `removed` is null if nothing was deleted, as with `--dry-run`. */
-function toPruneJson(found: Prunable, removed: Removed | null) {
+function toPruneJson(found: Prunable, removed: Pruned | null) {
   const { notifications, fromUs, untilUs, bytes, quarantined, heldBy } = found;
   return {
     notifications,
@@ -243,12 +232,7 @@ function toPruneJson(found: Prunable, removed: Removed | null) {
       position,
       since: isoTime(sinceUs),
     })),
-    removed: removed && {
-      notifications: removed.pruned.notifications,
-      quarantined: removed.pruned.quarantine,
-      ...othersOf(removed.pruned),
-      givenBackBytes: removed.givenBackBytes,
-    },
+    removed: removed && countsOf(removed),
   };
 }
 

@@ -2,9 +2,9 @@
 
 import { type Io, pause } from '../../core/cli/io.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
-import { dayUs, formatDateUs, minuteMs, shortDateUs } from '../../core/terms/dates.ts';
+import { formatDateUs, minuteMs, shortDateUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import { countText, sizeText } from '../../core/terms/text.ts';
+import { countText } from '../../core/terms/text.ts';
 import { freeShare } from '../../store/bodies/compact-log.ts';
 import type {
   LogSize,
@@ -34,7 +34,7 @@ export function startPruning(
   times: Partial<RoundTimes> = {},
 ): Job {
   const { log } = parts;
-  log.info({ keep: keepText(keep) }, 'automatic pruning enabled');
+  log.info({ keep }, 'automatic pruning enabled');
   return startJob(
     {
       every: { ...pruneTimes, ...times },
@@ -58,10 +58,12 @@ async function pruneOnce(
   const idleUs = Math.max(0, nowUs - lastUs);
   const ageUs = keep.ageUs === null ? null : keep.ageUs + idleUs;
   const request = { keep: { ...keep, ageUs }, withQuarantined: false, freeShare, nowUs };
-  const before = await pruning.logSize();
   const pruned = await pruneLog(request, { pruning, pause, signal });
   const after = await pruning.logSize();
-  logPruned(pruned, { before, after, log });
+  const since = after.firstReceivedAtUs === null ? null : formatDateUs(after.firstReceivedAtUs);
+  const isPruned = pruned.notifications + pruned.quarantine > 0;
+  const fields = { ...countsOf(pruned), since, bytes: after.usedBytes };
+  log[isPruned ? 'info' : 'debug'](fields, isPruned ? 'pruned the log' : 'nothing to prune');
   if (signal.aborted) return;
   const isTooOld = ageUs !== null && (after.firstReceivedAtUs ?? nowUs) < nowUs - ageUs;
   const isTooLarge = keep.bytes !== null && after.usedBytes > keep.bytes;
@@ -76,23 +78,6 @@ async function newestUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   return null;
 }
 
-function logPruned(
-  pruned: Pruned,
-  { before, after, log }: { before: LogSize; after: LogSize; log: Logger },
-): void {
-  const { notifications, quarantine: quarantined } = pruned;
-  const fields = {
-    notifications,
-    quarantined,
-    ...othersOf(pruned),
-    since: after.firstReceivedAtUs === null ? null : formatDateUs(after.firstReceivedAtUs),
-    bytes: after.usedBytes,
-    givenBackBytes: before.usedBytes + before.freeBytes - after.usedBytes - after.freeBytes,
-  };
-  if (notifications + quarantined > 0) log.info(fields, 'pruned the log');
-  else log.debug(fields, 'nothing to prune');
-}
-
 async function warnBlocked(
   { pruning, log }: Pick<Store, 'pruning'> & { log: Logger },
   { firstPosition }: LogSize,
@@ -101,12 +86,6 @@ async function warnBlocked(
   const heldBy = blockers.filter(({ position }) => position <= firstPosition).map(blockerText);
   if (heldBy.length === 0) return;
   log.warn({ heldBy }, 'pruning to EARSHOT_KEEP is blocked; see `earshot prune --dry-run`');
-}
-
-/** Example: `365d, 46.5 GiB`. */
-function keepText({ ageUs, bytes }: Retention): string {
-  const age = ageUs === null ? [] : [`${Math.round((ageUs / dayUs) * 10) / 10}d`];
-  return [...age, ...(bytes === null ? [] : [sizeText(bytes)])].join(', ');
 }
 
 /** Removed rows by phase; for `space`, freed bytes. */
@@ -167,11 +146,11 @@ export async function pruneLog(request: PruneRequest, context: PruneContext): Pr
   return pruned;
 }
 
-/** Returns the removed rows of features, by group. */
-export function othersOf(pruned: Pruned): Record<string, number> {
-  const { notifications: _, quarantine: __, space: ___, ...others } = pruned;
-  return others;
-}
+/** Returns the counts of removed rows, and the bytes by which the file became smaller. */
+export const countsOf = ({ quarantine: quarantined, space: givenBackBytes, ...rows }: Pruned) => ({
+  ...rows,
+  ...{ quarantined, givenBackBytes },
+});
 
 /** Describes a blocker: `reader downloads, at position 1,200 since 2026-01-03 …`. */
 export function blockerText({ name, position, sinceUs }: PruneBlocker): string {

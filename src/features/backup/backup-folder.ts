@@ -79,11 +79,6 @@ export function compactTime(us: number): string {
   return `${formatDateUs(us).slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
 
-/** Example: `2026-11-21 12:00`. */
-export function madeText({ madeAt }: Pick<Backup, 'madeAt'>): string {
-  return madeAt.slice(0, 16).replace('T', ' ');
-}
-
 /** Ending of the name of an incomplete backup. */
 export const partEnding = '.part';
 

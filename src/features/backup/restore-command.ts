@@ -20,14 +20,7 @@ import { createAcquireLock } from '../../store/engine/locks.ts';
 import { sqliteCode } from '../../store/engine/sqlite-error.ts';
 import type { TablesSlot } from '../../store/tables.ts';
 import { tablesOf } from '../../store/tables.ts';
-import {
-  type Backup,
-  checkBackup,
-  compactTime,
-  diskError,
-  madeText,
-  readBackup,
-} from './backup-folder.ts';
+import { type Backup, checkBackup, compactTime, diskError, readBackup } from './backup-folder.ts';
 
 export const restoreCommand = defineCommand('restore', {
   description: 'Restore a data directory from a backup, or check a backup.',
@@ -96,7 +89,7 @@ async function check(io: Io, path: string, { json }: RestoreFlags): Promise<void
 }
 
 function contentText(backup: Backup): string {
-  return `${counted(backup.notifications, 'notification')} as of ${madeText(backup)} (UTC)`;
+  return `${counted(backup.notifications, 'notification')} as of ${backup.madeAt.slice(0, 16).replace('T', ' ')} (UTC)`;
 }
 
 export interface RestoreOptions {
@@ -158,7 +151,7 @@ function databaseFirst(names: readonly string[]): string[] {
 const databases = /^(earshot|products-\d+|products\.building)\.db(-wal|-shm|-journal)?$/;
 
 /** Returns the names in the data directory that the backup replaces. */
-export function oldContents(dataDir: string, { files }: Backup): string[] {
+function oldContents(dataDir: string, { files }: Backup): string[] {
   if (statSync(dataDir, { throwIfNoEntry: false }) === undefined) return [];
   const replaced = new Set(files.map(({ path }) => path.split('/')[0]));
   return readdirSync(dataDir).filter((name) => databases.test(name) || replaced.has(name));
@@ -168,7 +161,7 @@ export function oldContents(dataDir: string, { files }: Backup): string[] {
  * Throws `conflict` while any program has the log open. Tests that with an exclusive lock on the file, which also works
  * for a damaged file.
  */
-export function refuseInUse(dataDir: string): void {
+function refuseInUse(dataDir: string): void {
   let database: Database | undefined;
   try {
     database = openSqlite(join(dataDir, databaseFileName), { fileMustExist: true, timeout: 0 });

@@ -37,7 +37,7 @@ const rowsMax = 50;
 const shownBytes = 32_768;
 const lineMax = 1_000;
 
-export const quarantinePage: PageRoute = {
+const quarantinePage: PageRoute = {
   path: '/quarantine',
   label: 'Quarantine',
   group: 'operation',
@@ -158,7 +158,7 @@ const quarantineQuery = z.strictObject({
 type QuarantineReader = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
 
 /** Returns the route. */
-export function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
+function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
   return apiRoute({
     path: '/api/quarantine',
     operationId: 'listQuarantine',
@@ -169,7 +169,7 @@ export function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
     answer: z.object({ quarantine: z.array(quarantineFields), next: nextField }),
     respond: async ({ id, released, before: beforeId, limit }, url, signal) => {
       if (id !== undefined) {
-        const entry = await entryOrNull(quarantine, id);
+        const entry = await quarantine.quarantineEntry(id).catch(nullIfMissing);
         return {
           body: { quarantine: entry === null ? [] : [toQuarantineEntryJson(entry)], next: null },
         };
@@ -182,16 +182,9 @@ export function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
   });
 }
 
-async function entryOrNull(
-  quarantine: QuarantineReader,
-  id: number,
-): Promise<QuarantineEntry | null> {
-  try {
-    return await quarantine.quarantineEntry(id);
-  } catch (error) {
-    if (isAppError(error, 'not_found')) return null;
-    throw error;
-  }
+function nullIfMissing(error: unknown): null {
+  if (isAppError(error, 'not_found')) return null;
+  throw error;
 }
 
 export const pages = [quarantinePage];

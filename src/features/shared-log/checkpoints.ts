@@ -1,7 +1,8 @@
 /** Whole contents of the shared log: checkpoints, the removal of old entries, and copies from and to other logs. */
 import { AppError } from '../../core/terms/app-error.ts';
 import { type Connections, sqlErrors } from './connection.ts';
-import type { CopiedKey, EncodedContent, LogHead } from './terms.ts';
+import type { CopiedPart } from './copy-thread.ts';
+import type { EncodedContent, LogHead } from './terms.ts';
 
 /** Nodes without a report for this long are not waited for. */
 const nodeRetention = '1 day';
@@ -216,7 +217,7 @@ export function createCopyTarget({ query }: Connections, nodeId: string) {
       );
     },
     /** Appends an entry. Returns its number. */
-    append: async (entry: EncodedContent & { batchId: string; keys: readonly CopiedKey[] }) => {
+    append: async (entry: Omit<CopiedPart, 'lastPosition'> & { batchId: string }) => {
       const { batchId, keys, encoding, bytes } = entry;
       const [row] = await query<{ number: string }>(
         'SELECT earshot.copy_entry($1, $2, $3, $4, $5) AS number',

@@ -9,7 +9,7 @@ import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
 import { digestOf, encodeContent, encodeEntry, eventName, itemDigest } from './entry.ts';
 import { partsOf, type Row, readStateTables, type TablePart } from './table-parts.ts';
-import type { CopiedKey, EncodedContent } from './terms.ts';
+import type { EncodedContent } from './terms.ts';
 
 interface Reading {
   database: Database;
@@ -19,7 +19,7 @@ interface Reading {
 
 /** An entry of a copy. */
 export interface CopiedPart extends EncodedContent {
-  keys: CopiedKey[];
+  keys: ReturnType<typeof keyOf>[];
   /** Position of the last row. */
   lastPosition: number;
 }
@@ -137,7 +137,8 @@ interface NotificationRow {
   pushed_at_us: number | null;
 }
 
-function keyOf(row: NotificationRow, body: Uint8Array | undefined): CopiedKey {
+/** Returns what the log decides by about a copied notification. Digests are hexadecimal text. */
+function keyOf(row: NotificationRow, body: Uint8Array | undefined) {
   const isCompared = row.ack_id !== null && row.source === 'push' && body !== undefined;
   return {
     position: row.position,

@@ -8,7 +8,7 @@ import {
   lacksRecord,
   type Notification,
 } from '../../core/terms/notification.ts';
-import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
+import { contentOf, type Delivery } from '../../core/terms/ports.ts';
 import {
   type MissingEvent,
   subscriptionEvents,
@@ -153,16 +153,8 @@ export function fromJson(json: string, bytes: Uint8Array): unknown {
 /** An entry without its place in the log. */
 export type PreparedEntry = Pick<NewEntry, 'items' | 'checkedPosition' | 'payload' | 'encoding'>;
 
-/** A prepared delivery: number of its items, and its faults. */
-export interface PreparedDelivery {
-  items: number;
-  faults: readonly Fault[];
-}
-
-export interface PreparedDeliveries extends PreparedEntry {
-  deliveries: PreparedDelivery[];
-  publicationDelay: PublicationDelay | null;
-}
+export type PreparedDeliveries = ReturnType<typeof entryOf>;
+export type PreparedDelivery = PreparedDeliveries['deliveries'][number];
 
 /** Prepares one entry of these deliveries. A body that our own code fails on gets a fault. */
 export function prepareDeliveries(deliveries: readonly Delivery[]): PreparedDeliveries {
@@ -208,15 +200,10 @@ export function prepareChanges(changes: EntryContent & { kind: 'changes' }): Pre
   return { items: null, checkedPosition: null, payload: bytes, encoding };
 }
 
-interface ItemDelivery {
-  entry: EntryDelivery;
-  items: LogItem[];
-}
+type ItemDelivery = ReturnType<typeof prepareDelivery>;
 
-function entryOf(
-  prepared: readonly ItemDelivery[],
-  first: Delivery | undefined,
-): PreparedDeliveries {
+/** Returns an entry, with the number of items and the faults of each delivery. */
+function entryOf(prepared: readonly ItemDelivery[], first: Delivery | undefined) {
   const { bytes, encoding } = encodeEntry({
     kind: 'deliveries',
     deliveries: prepared.map(({ entry }) => entry),
@@ -234,7 +221,10 @@ function entryOf(
   };
 }
 
-function prepareDelivery(delivery: Delivery, retry: EntryDelivery['retry']): ItemDelivery {
+function prepareDelivery(
+  delivery: Delivery,
+  retry: EntryDelivery['retry'],
+): { entry: EntryDelivery; items: LogItem[] } {
   const { body, encoded, receivedAtUs, subscription, source } = delivery;
   const entry = {
     ...{ receivedAtUs, subscription, source, body, encoding: encoded?.encoding ?? null, retry },

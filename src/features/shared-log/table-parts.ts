@@ -29,7 +29,7 @@ export interface TablePart {
 }
 
 /** Returns the names of all state tables. */
-export function stateTablesOf(database: Database): string[] {
+function stateTablesOf(database: Database): string[] {
   return database
     .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
     .pluck()

@@ -93,19 +93,6 @@ export interface EncodedContent {
   bytes: Uint8Array;
 }
 
-/** A notification that is copied from another log, with what the log decides by. Digests are hexadecimal text. */
-export interface CopiedKey
-  extends Pick<
-    LogItem,
-    'key' | 'subscriptionId' | 'subscription' | 'product' | 'event' | 'content'
-  > {
-  position: number;
-  /** Set for a recovered event: its date. */
-  recoveredUs: number | null;
-  /** True for a recovered event whose push has arrived. */
-  isPushed: boolean;
-}
-
 /**
  * A node reports every five seconds. Without a report for this time, it counts as stopped. `earshot.report` has the same
  * limit.

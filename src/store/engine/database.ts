@@ -337,7 +337,7 @@ export function schemaOf(database: Database): Map<string, string | null> {
 }
 
 /** Throws `configuration` for a file of another program or of a newer earshot. Accepts an empty file. */
-export function refuseForeignFile(database: Database): void {
+function refuseForeignFile(database: Database): void {
   // One transaction: another process may create the tables between two separate reads.
   const { id, version, tables } = database.transaction(() => ({
     id: database.pragma('application_id', { simple: true }),

@@ -36,7 +36,7 @@ export function createAcquireLock(dataDir: string): AcquireLock {
 }
 
 /** Returns the refusal of a lock that another program holds. */
-export const busyError = (name: string): AppError =>
+const busyError = (name: string): AppError =>
   new AppError('conflict', `Another earshot program is doing the same work (lock "${name}").`, {
     advice: 'Wait until it has finished, then run this command again.',
   });

@@ -178,7 +178,7 @@ function nameCondition(name: string | undefined): [string, string | undefined] {
 const shapesMax = 200;
 const overflowShape = 'unknown-field:(more)';
 
-export function driftCounts(database: Database): DriftCount[] {
+function driftCounts(database: Database): DriftCount[] {
   return prepared<[], DriftCount>(
     database,
     `SELECT shape, count, first_seen_at_us AS firstSeenAtUs, last_seen_at_us AS lastSeenAtUs
@@ -233,7 +233,7 @@ export function subscriptionKey(key: Uint8Array, subscriptionId: string): Uint8A
 }
 
 /** Returns the upper bound of the keys that begin with this one. */
-export function lastKeyOf(key: Uint8Array): Uint8Array {
+function lastKeyOf(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.alloc(digestBytes + 1, 0xff)]);
 }
 

@@ -52,7 +52,7 @@ const sampleMax = 200;
  * Estimates the size of all quarantined bodies. Pruning by size ignores them: it does not remove them, and must not
  * remove notifications because of them.
  */
-export function quarantineBytes(database: Database): number {
+function quarantineBytes(database: Database): number {
   const unreleased = 'quarantine INDEXED BY quarantine_held WHERE released_at_us IS NULL';
   const query = (sql: string) => Number(prepared(database, sql).pluck().get() ?? 0);
   const entries = query(`SELECT count(*) FROM ${unreleased}`);
@@ -111,7 +111,7 @@ export function prunePhases(_: Database): string[] {
 }
 
 /** Returns the earliest time of receipt to keep; null without a maximum age. */
-export function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
+function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
   return keep.ageUs === null ? null : nowUs - keep.ageUs;
 }
 

@@ -123,7 +123,7 @@ function removeBodies(database: Database, from: number, to: number): void {
 }
 
 /** Removes unreleased entries of the quarantine; returns their number. */
-export function dropQuarantined(database: Database, ids: readonly number[]): number {
+function dropQuarantined(database: Database, ids: readonly number[]): number {
   const isUnreleased = prepared<[number]>(
     database,
     'SELECT 1 FROM quarantine WHERE id = ? AND released_at_us IS NULL',

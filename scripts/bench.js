@@ -8,6 +8,7 @@ const programs = {
   alarms: () => import('../bench/alarms.ts'),
   dashboard: () => import('../bench/dashboard.ts'),
   dictionary: () => import('../bench/train-dictionary.ts'),
+  files: () => import('../bench/files.ts'),
   page: () => import('../bench/page.ts'),
   pull: () => import('../bench/pull.ts'),
   query: () => import('../bench/query.ts'),

@@ -45,19 +45,11 @@ const errorTextReaders: Record<string, string> = {
 /** Libraries that cost tens of milliseconds or megabytes, and may only be loaded on demand. */
 const largeLibraries = {
   receiver: [
-    ...[
-      'acme-client',
-      '@peculiar/x509',
-      'openid-client',
-      'topojson-client',
-      'which-polygon',
-      'pg',
-      'mqtt',
-    ],
+    ...['acme-client', '@peculiar/x509', 'topojson-client', 'which-polygon', 'pg', 'mqtt'],
     'hyparquet-writer',
   ],
   command: [
-    ...['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono', 'pg', 'mqtt'],
+    ...['acme-client', '@peculiar/x509', 'prom-client', 'hono', 'pg', 'mqtt'],
     'hyparquet-writer',
   ],
   /** Each thread that reads or writes the log loads its own copy. */

@@ -5,9 +5,9 @@ import { hourUs, shortDateUs } from '../core/terms/dates.ts';
 import { type evaluation, type Finding, failedFinding, finding } from '../core/terms/evaluation.ts';
 import type { DesiredSubscription } from '../core/terms/subscription.ts';
 import type { AccessTokens, Account, DeliveryMark, Registration } from './account.ts';
+import { lastDeliveryOf } from './account.ts';
 import { isDigestOf } from './changes.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
-import { lastDeliveryOf } from './lifetime.ts';
 import { review } from './maintain.ts';
 import type { PullQueue } from './pull-queue.ts';
 import type {

@@ -47,7 +47,7 @@ export const admin = defineFeature({
   settings: () => import('./settings.ts'),
   parts: {
     account: async (io, { account: use = {} }) => {
-      const { needsEndpoint } = await import('./subscription-ways.ts');
+      const { needsEndpoint } = await import('./settings.ts');
       const publicUrl = use.publicUrl ?? (await needsEndpoint(io));
       const config = (await import('./settings.ts')).loadAccountConfig(io, { publicUrl });
       return (await import('./open-account.ts')).openAccount(config, io, use);

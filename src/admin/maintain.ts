@@ -3,10 +3,10 @@
 import { AppError, errorText, withAdvice } from '../core/terms/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../core/terms/subscription.ts';
 import type { AdministrationChange, Registration } from './account.ts';
+import { type Lifetime, lastDeliveryOf, lifetimeOf } from './account.ts';
 import { applyDesired } from './apply.ts';
 import { type AccountContext, entryOf, listAccount, observed, setStatus } from './changes.ts';
 import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';
-import { type Lifetime, lastDeliveryOf, lifetimeOf } from './lifetime.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** `resume` and `recreate` undo what the catalogue did; `finish` completes an interrupted change. */

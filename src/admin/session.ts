@@ -6,10 +6,12 @@ import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
 import type { AcquireLock } from '../core/host/job.ts';
 import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
+import { isLoopbackHost } from '../core/http/network-address.ts';
 import { foreignText, hintOf } from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import { faultOf, nextStepOf } from '../core/terms/faults.ts';
 import type { AccessTokens, Account, PasswordAccount } from './account.ts';
+import { hostOf } from './endpoint-probe.ts';
 
 export interface AccessTokensOptions {
   account: Account;
@@ -220,41 +222,38 @@ const lifetime = z.coerce.number().positive().max(2_592_000);
 
 const grantSchema = z.object({
   access_token: tokenText,
+  token_type: z.string().regex(/^bearer$/i),
   expires_in: lifetime.catch(60),
   refresh_token: tokenText.nullable().catch(null),
   refresh_expires_in: lifetime.catch(3_600),
 });
 
+const requestTimeoutMs = 30_000;
+
 /** Returns a function that sends a grant to the token endpoint (OAuth 2.0, Keycloak). */
 function createTokenRequest({ account, fetch }: LoginOptions) {
   const { tokenUrl, clientId } = account;
   const realm = tokenUrl.replace('/protocol/openid-connect/token', '');
+  const url = new URL(tokenUrl);
+  // Passwords are sent over HTTPS, or within this machine.
+  const isPrivate = url.protocol === 'https:' || isLoopbackHost(hostOf(url));
   const boundedFetch = createBoundedFetch(fetch);
   return async (grant: string, parameters: Record<string, string>) => {
-    const library = await import('openid-client');
-    const server = { issuer: realm, token_endpoint: tokenUrl };
-    const config = new library.Configuration(server, clientId, undefined, library.None());
-    // Passwords are sent over HTTPS, or within this machine.
-    const isLocal = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|\/|$)/.test(tokenUrl);
-    if (isLocal) library.allowInsecureRequests(config);
-    const seen = { host: new URL(tokenUrl).host, realm, clientId, status: 'no request', text: '' };
-    config[library.customFetch] = async (url, { body = null, signal = null, ...init }) => {
-      const answer = await boundedFetch(url, { ...init, body, signal }).catch((error: unknown) => {
-        seen.status = networkFault(error);
-        throw error;
-      });
-      seen.status = String(answer.status);
-      // A success may contain tokens.
-      if (answer.status >= 300) seen.text = hintOf(await answer.clone().text());
-      return answer;
-    };
+    const body = new URLSearchParams({ grant_type: grant, client_id: clientId, ...parameters });
+    const signal = AbortSignal.timeout(requestTimeoutMs);
+    let [status, text] = ['', ''];
     try {
-      return grantSchema.parse(await library.genericGrantRequest(config, grant, parameters));
-    } catch {
-      // Replaces the error of the library, which contains the answer including tokens.
-      const bounds = { secrets: Object.values(parameters), charactersMax: 500 };
-      throw refusalOf({ ...seen, text: foreignText(seen.text, bounds) });
+      if (!isPrivate) throw new TypeError('HTTPS is required.');
+      const answer = await boundedFetch(tokenUrl, { method: 'POST', body, signal });
+      status = String(answer.status);
+      if (answer.ok) return grantSchema.parse(await answer.json());
+      text = hintOf(await answer.text());
+    } catch (error) {
+      // The error of the schema contains the answer including tokens.
+      status ||= isPrivate ? networkFault(error) : 'no request';
     }
+    const bounds = { secrets: Object.values(parameters), charactersMax: 500 };
+    throw refusalOf({ host: url.host, realm, status, text: foreignText(text, bounds) });
   };
 }
 

@@ -1,6 +1,7 @@
 /** Settings of the catalogue account. */
 import { z } from 'zod';
-import { loadConfig } from '../core/config/config.ts';
+import type { Io } from '../core/cli/io.ts';
+import { checkConfig, loadConfig } from '../core/config/config.ts';
 import {
   credentialsFileName,
   readEndpointCredentials,
@@ -12,9 +13,11 @@ import {
   type Loaded,
   type Reader,
 } from '../core/config/load.ts';
+import { type ConfigPlace, loadSubscriptionsFile } from '../core/config/subscriptions-file.ts';
 import * as values from '../core/config/variables.ts';
 import { variables as coreVariables } from '../core/config/variables.ts';
 import { AppError } from '../core/terms/app-error.ts';
+import type { SubscriptionType } from '../core/terms/subscription.ts';
 import type { Account } from './account.ts';
 
 declare module '../core/config/config.ts' {
@@ -215,4 +218,36 @@ function readAccount({ value, failed, report }: Reader<typeof known>): Account |
     );
   }
   return null;
+}
+
+/**
+ * Returns false if the receiver needs no public listener: EARSHOT_PUBLIC_URL is not set, and no subscription is push, in
+ * `earshot.config.ts` and among the registered ones. Without any subscription, or with those of the file alone, an account
+ * must be configured; without any, also no variable of the listener may be set.
+ */
+export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): Promise<boolean> {
+  const { publicUrl, dataDir, account } = checkConfig(io, waySections).config;
+  if (publicUrl !== undefined) return true;
+  // Loaded on demand: SQLite is large, and every command reads these settings.
+  const { registeredSubscriptions } = await import('./operations.ts');
+  const registered =
+    dataDir === undefined ? [] : registeredSubscriptions(dataDir).map(({ type }) => type);
+  // The file is read only if necessary: a slow or broken one must not delay a receiver of pushes.
+  const isPush = registered.includes('push') || (registered.length === 0 && account === null);
+  if (isPush) return true;
+  const types = [...(await typesInFile(io)), ...registered];
+  const isListenerSet = Object.keys(io.env).some((name) => /^EARSHOT_(LISTEN$|TLS)/.test(name));
+  return types.length === 0 ? isListenerSet : types.includes('push');
+}
+
+const waySections = ['publicUrl', 'dataDir', 'account'] as const;
+
+/** Returns none for an invalid file: its problems are reported where it is used. */
+async function typesInFile(place: ConfigPlace): Promise<SubscriptionType[]> {
+  try {
+    return ((await loadSubscriptionsFile(place)) ?? []).map(({ type }) => type);
+  } catch (error) {
+    if (error instanceof AppError) return [];
+    throw error;
+  }
 }

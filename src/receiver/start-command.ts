@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import { registeredSubscriptions } from '../admin/operations.ts';
-import { needsEndpoint } from '../admin/subscription-ways.ts';
+import { needsEndpoint } from '../admin/settings.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted } from '../core/cli/io.ts';
 import { loadServed, type ServeConfig } from '../core/config/config.ts';

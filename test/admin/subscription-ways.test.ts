@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { needsEndpoint } from '../../src/admin/subscription-ways.ts';
+import { needsEndpoint } from '../../src/admin/settings.ts';
 import type { SubscriptionType } from '../../src/core/terms/subscription.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { environment } from '../core/config/environment.ts';

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { needsEndpoint } from '../../admin/subscription-ways.ts';
+import { needsEndpoint } from '../../admin/settings.ts';
 import { defaultReserveBytes } from '../../store/engine/disk-limit.ts';
 import { checkServed } from '../config/config.ts';
 import { problemLine, problemsOf, type Variable } from '../config/load.ts';

@@ -1,8 +1,7 @@
 /** Reads the settings of the doctor, and collects their problems. */
 
 import { probeTrusting } from '../../admin/open-account.ts';
-import { accountSections } from '../../admin/settings.ts';
-import { needsEndpoint } from '../../admin/subscription-ways.ts';
+import { accountSections, needsEndpoint } from '../../admin/settings.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { checkConfig, loadConfig, loadServed } from '../../core/config/config.ts';
 import { problemsOf } from '../../core/config/load.ts';

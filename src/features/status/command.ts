@@ -1,5 +1,5 @@
 /** `earshot status`: shows the state of all parts on one screen. */
-import { needsEndpoint } from '../../admin/subscription-ways.ts';
+import { needsEndpoint } from '../../admin/settings.ts';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';

@@ -1,5 +1,5 @@
 /** Checks of subscriptions: whether notifications arrive, whether events are missing, and how long it stays. */
-import { lifetimeOf } from '../../admin/lifetime.ts';
+import { lifetimeOf } from '../../admin/account.ts';
 import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import { checkOf, type Problem, problem } from '../../core/terms/evaluation.ts';

@@ -1,8 +1,8 @@
 /** `earshot subscriptions` lists the subscriptions of the account, and changes managed ones; `earshot maintain`. */
 
 import type { Gap, Registration } from '../../admin/account.ts';
+import { type Lifetime, lastDeliveryOf, lifetimeOf } from '../../admin/account.ts';
 import { sortAccount } from '../../admin/differences.ts';
-import { type Lifetime, lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
 import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
 import type { OpenedAccount } from '../../admin/open-account.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';

@@ -10,8 +10,11 @@ import {
   type ReplacementWay,
 } from '../../admin/differences.ts';
 import type { OpenedAccount } from '../../admin/open-account.ts';
-import { type CompleteAccountConfig, loadAccountConfig } from '../../admin/settings.ts';
-import { needsEndpoint } from '../../admin/subscription-ways.ts';
+import {
+  type CompleteAccountConfig,
+  loadAccountConfig,
+  needsEndpoint,
+} from '../../admin/settings.ts';
 import { defineCommand, type Parts, withParts } from '../../core/cli/command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';

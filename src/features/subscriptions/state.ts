@@ -1,7 +1,7 @@
 /** The state of registered subscriptions, read from the store. */
 import { z } from 'zod';
 import type { AdministrationReader, DeliveryMark, Registration } from '../../admin/account.ts';
-import { lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
+import { lastDeliveryOf, lifetimeOf } from '../../admin/account.ts';
 import { hourOf } from '../../core/terms/dates.ts';
 import { evaluationSchema } from '../../core/terms/evaluation.ts';
 import { endpointOf, subscriptionTypes } from '../../core/terms/subscription.ts';

@@ -1,17 +1,9 @@
 /** The executable of a checkout: its Node, its sources, and its npm scripts. */
 import { spawn, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -44,39 +36,6 @@ it('the command runs the sources, even if a build exists', () => {
   expect(earshot()).toEqual([3, 'src a,b 7 1.2.3']);
   rmSync(join(folder, 'src'), { recursive: true });
   expect(earshot()).toEqual([3, 'dist a,b 7 1.2.3']);
-});
-
-describe('the bundled Node', () => {
-  it('is not hoisted: npm 10 would remove the link node_modules/.bin/node', () => {
-    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-    const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
-    const packages = Object.entries<{ bin?: { node?: string } }>(lock.packages);
-    const withNode = packages.filter(([, { bin }]) => bin?.node !== undefined);
-    const binaries = Object.keys(runtime.optionalDependencies);
-    expect(withNode.map(([path]) => path).toSorted()).toEqual(
-      ['runtime', ...binaries.map((name) => `runtime/node_modules/${name}`)].toSorted(),
-    );
-  });
-
-  it('is run by links to it, or the next Node on the path when none fits the machine', () => {
-    const folder = temporaryDirectory();
-    cpSync(join(root, 'runtime/node'), join(folder, 'runtime/node'));
-    mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
-    symlinkSync('../runtime', join(folder, 'node_modules/earshot-runtime'));
-    symlinkSync('../earshot-runtime/node', join(folder, 'node_modules/.bin/node'));
-    symlinkSync(join(folder, 'node_modules/.bin/node'), join(folder, 'elsewhere'));
-    write(folder, 'machine/node', '#!/bin/sh\necho "the machine has $*"\n', 0o755);
-    const node = (name: string) => {
-      const PATH = `${folder}/node_modules/.bin:${folder}/machine:/usr/bin`;
-      const { status, stdout } = spawnSync(join(folder, name), ['a b', 'c'], { env: { PATH } });
-      return [status, String(stdout).trim()];
-    };
-    expect(node('node_modules/.bin/node')).toEqual([0, 'the machine has a b c']);
-    const text = '#!/bin/sh\necho "$# arguments: $*"\nexit 5\n';
-    write(folder, 'runtime/node_modules/node-here/bin/node', text, 0o755);
-    for (const name of ['node_modules/.bin/node', 'elsewhere', 'runtime/node'])
-      expect(node(name)).toEqual([5, '2 arguments: a b c']);
-  });
 });
 
 const receiver = {

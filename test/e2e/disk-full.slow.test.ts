@@ -1,8 +1,4 @@
-/** A disk that becomes full under load: answered notifications stay stored, and intake recovers. */
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesIn, openFilled, restore } from '../features/backup/backup-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { isThorough, itIfComplete } from '../helpers/thorough.ts';
 import {
@@ -12,7 +8,7 @@ import {
   openDiskContext,
   storedIn,
 } from './disk-context.ts';
-import { canMount, mountSmallDisk } from './disk-small.ts';
+import { canMount } from './disk-small.ts';
 
 const withoutReserve: [string, Record<string, string>][] = [
   ['without a disk reserve', { EARSHOT_DISK_RESERVE: '0' }],
@@ -107,26 +103,4 @@ describe.skipIf(!canMount)('a disk that becomes full (needs root to mount one)',
     },
     120_000,
   );
-
-  itIfComplete('keeps no incomplete backup, and no file of an incomplete restore', async () => {
-    const { backUp } = await openFilled(2_000, 8_192);
-    const disk = mountSmallDisk(40);
-    const making = backUp({ folder: disk.folder }).then(String, String);
-    const isCopying = () => filesIn(disk.folder).some((name) => name.endsWith('.part/earshot.db'));
-    await expect.poll(isCopying, { interval: 1 }).toBe(true);
-    disk.fill();
-    expect(await making).toMatch(/the disk is full \((ENOSPC|SQLITE_FULL)\)/);
-    expect(readdirSync(disk.folder)).toEqual(['filler']);
-    disk.free();
-    const { path, notifications } = await backUp({ folder: disk.folder });
-    expect(notifications).toBe(2_000);
-
-    const small = mountSmallDisk(4);
-    await expect(backUp({ folder: small.folder })).rejects.toThrow('not enough free space');
-    const dataDir = join(small.folder, 'data');
-    await expect(restore(path, dataDir)).rejects.toThrow('the disk is full (ENOSPC)');
-    expect(filesIn(dataDir)).toEqual([]);
-    await restore(path, join(disk.folder, 'data'));
-    expect(existsSync(join(disk.folder, 'data/earshot.db'))).toBe(true);
-  });
 });

@@ -130,11 +130,6 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
   };
 }
 
-const nothing = () => undefined;
-
-/** A log that discards its lines. */
-export const silentLog = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** Returns the questions in the output of a command. */
 export function promptsIn(err: string): string[] {
   return err.split('\n').filter((line) => line.endsWith(': '));

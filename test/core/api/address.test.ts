@@ -1,6 +1,3 @@
-/** Links of the private listener behind a reverse proxy. */
-import { request } from 'node:http';
-import { json } from 'node:stream/consumers';
 import fc from 'fast-check';
 import type { HonoRequest } from 'hono';
 import { describe, expect, it } from 'vitest';
@@ -55,22 +52,6 @@ describe('every link has', () => {
     ['', 'http'],
   ])('the first scheme of X-Forwarded-Proto: %s', (value, scheme) => {
     expect(baseOf({ 'x-forwarded-proto': value }).base).toBe(`${scheme}://localhost:9`);
-  });
-
-  it('the first values of repeated headers', async () => {
-    const { port } = await open();
-    const headers = ['Host', 'localhost', 'Connection', 'close'];
-    for (const name of ['X-Forwarded-Proto', 'X-Forwarded-Prefix']) {
-      const values = name.endsWith('Proto') ? ['https', 'http'] : ['/a', '/b'];
-      headers.push(...values.flatMap((value) => [name, value]));
-    }
-    const answer = await new Promise((resolve, reject) => {
-      const path = '/api/products?limit=1';
-      const sent = request({ port, path, headers }, (incoming) => resolve(json(incoming)));
-      sent.on('error', reject).end();
-    });
-    const next = expect.stringMatching(/^https:\/\/localhost\/a\/api\/products/);
-    expect(answer).toMatchObject({ next });
   });
 
   const prefix = { 'x-forwarded-prefix': '/a/b.c/, /d', 'x-forwarded-proto': 'https' };

@@ -1,3 +1,4 @@
+/** Requests of scripts on pages of other sites (CORS). */
 import { describe, expect, it } from 'vitest';
 import { openConsole } from './console-context.ts';
 
@@ -75,5 +76,14 @@ describe('any other origin', () => {
       expect(answer.status).toBe(403);
       expect(corsHeaders(answer.headers)).toEqual([]);
     }
+  });
+
+  it('is refused, too, if it is missing, or if no origin is configured', async () => {
+    const { get } = await openConsole({ origins });
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    expect((await get('/stac', { headers })).status).toBe(403);
+    const none = await openConsole();
+    for (const one of [allowed, ''])
+      expect((await none.get('/stac', { headers: from(one) })).status).toBe(403);
   });
 });

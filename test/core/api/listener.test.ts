@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-context.ts';
+import { type Answer, openConsole, openWithPassword } from './console-context.ts';
 
 const paths = [
   ...['/odata/v1/Products', '/api/products', '/api/notifications', '/api/summaries'],
@@ -110,36 +110,6 @@ describe('every request', () => {
       expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
     }
   });
-});
-
-it('a slow query keeps its place, others wait in the queue, and those beyond it get 503 at once', async () => {
-  const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 10_000 };
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let calls = 0;
-  const slow = {
-    ...createMemoryLog([]),
-    async *find() {
-      calls += 1;
-      await promise;
-      yield* [];
-    },
-  };
-  const { get } = await openConsole({ notifications: slow, limits });
-  const first = get('/api/notifications');
-  await expect.poll(() => calls).toBe(1);
-  const others = [get('/api/notifications'), get('/api/notifications')];
-  expect(await Promise.race(others)).toMatchObject({ status: 503 });
-  expect(calls).toBe(1);
-  resolve();
-  const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
-  expect(statuses.toSorted()).toEqual([200, 200, 503]);
-  expect(calls).toBe(2);
-});
-
-it('the health check responds 503 with every reason while the receiver is not ready, but still alive', async () => {
-  const { get } = await openConsole({ readiness: async () => ['store', 'certificate'] });
-  expect(await get('/readyz')).toMatchObject({ status: 503, text: 'store\ncertificate' });
-  expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
 });
 
 describe('the list of routes', () => {

@@ -117,7 +117,6 @@ describe('the configuration of the account', () => {
     ...{ password: EARSHOT_ACCOUNT_PASSWORD, totp: undefined },
   };
   const token = { kind: 'token', accessToken: EARSHOT_ACCESS_TOKEN };
-  const other = { EARSHOT_TOKEN_URL: 'http://127.0.0.1:1/token', EARSHOT_CLIENT_ID: 'me' };
   const inFile = { EARSHOT_ACCOUNT_PASSWORD: '', EARSHOT_ACCOUNT_PASSWORD_FILE: 'password' };
 
   it.each<[Env, unknown]>([
@@ -126,13 +125,8 @@ describe('the configuration of the account', () => {
       { ...both, EARSHOT_ACCOUNT_TOTP: '123 456' },
       { ...password, totp: '123456' },
     ],
-    [
-      { ...both, ...other },
-      { ...password, tokenUrl: 'http://127.0.0.1:1/token', clientId: 'me' },
-    ],
     [{ EARSHOT_ACCESS_TOKEN }, token],
     [{ ...both, EARSHOT_ACCESS_TOKEN }, token],
-    [{ EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_USERNAME }, token],
     [{ EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCESS_TOKEN: '' }, null],
     [{ EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' }, null],
     [{ ...both, ...inFile }, password],
@@ -256,13 +250,6 @@ describe('a command that uses the account', () => {
     expect([error.code, error.details]).toEqual(['configuration', missing]);
     expect(completeAccountConfig(loadConfig(all, accountSections), needs)).toEqual({ missing });
   });
-
-  it('receives account and public URL when both are set', () => {
-    const env = ownEnvironment({ ...both, EARSHOT_PUBLIC_URL });
-    const config = loadAccountConfig(env, needs);
-    expect(config).toEqual(loadConfig(env, accountSections));
-    expect(config).toMatchObject({ publicUrl: EARSHOT_PUBLIC_URL, account: { kind: 'password' } });
-  });
 });
 
 const inference = {
@@ -277,10 +264,8 @@ it.each<[Env, object]>([
     { ...model, EARSHOT_SUMMARY: 'each' },
     { rule: 'each', inference },
   ],
-  [{ EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'key' }, { inference }],
   [{ EARSHOT_SUMMARY: 'digest' }, { rule: 'digest', inference: null }],
   [{ ...model, EARSHOT_INDEX: 'off' }, { rule: 'off' }],
-  [{ EARSHOT_SUMMARY_REQUESTS_PER_DAY: '0' }, { budget: { ...budget, requestsPerDay: 0 } }],
 ])('the configuration of summaries is read from %j', (env, expected) => {
   expect(readSummary(env, { key: `${EARSHOT_INFERENCE_API_KEY}\n` })).toMatchObject(expected);
 });

@@ -21,14 +21,7 @@ const outboundUrls = {
     'http://localhost:8091': 'http://localhost:8091',
     'http://[::1]:8091': 'http://[::1]:8091',
   },
-  bad: [
-    'http://catalogue.example.org',
-    'http://127.0.0.1.example.org',
-    'ftp://127.0.0.1',
-    'catalogue.example.org',
-    'https://user:word@catalogue.example.org',
-    'https://catalogue.example.org/?a=1',
-  ],
+  bad: ['http://127.0.0.1.example.org', 'catalogue.example.org', 'https://a:b@example.org'],
 };
 const amounts = {
   good: { '0': 0, '60': 60, '999999999': 999_999_999 },
@@ -42,17 +35,14 @@ const switches = { good: { on: true, off: false }, bad: ['yes', 'ON', '1'] };
 const examples = {
   EARSHOT_PUBLIC_URL: {
     good: {
-      'https://earshot.example.org:8443': 'https://earshot.example.org:8443',
       'https://earshot.example.org:443/': 'https://earshot.example.org',
       'https://[2001:db8::1]:8443': 'https://[2001:db8::1]:8443',
     },
     bad: [
-      'http://earshot.example.org',
-      'earshot.example.org',
-      'https://earshot.example.org/notifications',
-      'https://user@earshot.example.org',
-      'https://earshot.example.org/?a=1',
-      'https://earshot.example.org/#a',
+      'http://example.org',
+      'https://example.org/path',
+      'https://user@example.org',
+      'https://a/#a',
     ],
   },
   EARSHOT_LISTEN: {
@@ -102,16 +92,9 @@ const examples = {
       'http://10.0.0.1:8080': 'http://10.0.0.1:8080',
     },
     bad: [
-      ...['example.org/earshot', '/earshot', 'ftp://example.org/', 'https://'],
-      ...['https://example.org//earshot', 'https://example.org/a//b', 'https://example.org/a%2F'],
-      ...['https://example.org/?a=1', 'https://example.org/#a', 'https://me@example.org/'],
-      ...[
-        'https://example.org/a?',
-        'https://example.org/"onload',
-        'https://example.org/ä',
-        'https://a:b@[',
-        'a:b@c',
-      ],
+      ...['example.org/earshot', 'ftp://example.org/', 'https://example.org/a//b', 'https://a:b@['],
+      ...['https://example.org/a%2F', 'https://example.org/?a=1', 'https://me@example.org/'],
+      ...['https://example.org/"onload', 'https://example.org/ä', 'a:b@c'],
     ],
   },
   EARSHOT_CONSOLE_ORIGINS: {
@@ -125,13 +108,11 @@ const examples = {
       ...['*', 'null', 'https://*.example.org', 'maps.example.org', 'https://maps.example.org/'],
       ...['https://Maps.example.org', 'https://maps.example.org:443', 'https://a.org,', ','],
       ...[
-        'https://a.org/path',
-        'https://me@a.org',
-        'file:///a',
         'https://a.org https://b.org',
-        'https://a:b@[',
+        'https://me:pass@a.org',
+        'https://me:pa,ss@a.org',
+        'a:b@c',
       ],
-      ...['https://me:pass@a.org', 'https//me:pass@a.org', 'https://me:pa,ss@a.org', 'a:b@c'],
     ],
   },
   EARSHOT_ENDPOINT_USERNAME: { good: { имя: 'имя' }, bad: ['user:name'] },
@@ -200,9 +181,7 @@ const examples = {
     good: {
       ...outboundUrls.good,
       'https://inference.example.org/openai/v1/': 'https://inference.example.org',
-      'https://inference.example.org/a/openai': 'https://inference.example.org/a',
       'http://[::1]:1/openai/v1/chat/completions': 'http://[::1]:1',
-      'https://inference.example.org/openai/v2': 'https://inference.example.org/openai/v2',
     },
     bad: outboundUrls.bad,
   },
@@ -212,15 +191,7 @@ const examples = {
   },
   EARSHOT_INFERENCE_MODEL: {
     good: { 'openai/gpt-oss-120b': 'openai/gpt-oss-120b', 'a/b/c.d:e': 'a/b/c.d:e' },
-    bad: [
-      'gpt-oss-120b',
-      '/gpt',
-      'openai/',
-      'openai//gpt',
-      'open ai/gpt',
-      'a/б',
-      `a/${'b'.repeat(200)}`,
-    ],
+    bad: ['gpt-oss-120b', 'openai/', 'openai//gpt', 'open ai/gpt', 'a/б', `a/${'b'.repeat(200)}`],
   },
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: amounts,
   EARSHOT_SUMMARY_TOKENS_PER_DAY: amounts,
@@ -304,12 +275,8 @@ describe('a variable', () => {
 
   it.each(names)('%s is refused without the password in it', (name) => {
     const urls = ['https://me:word7@a.org', 'https//me:word7@a.org', 'me:word7@a.org'];
-    for (const text of [
-      ...urls,
-      'https://me:word7,a@a.org',
-      'https://me:wo/word7@a.org,b',
-      'a:word7@[',
-    ])
+    const odd = ['https://me:word7,a@a.org', 'https://me:wo/word7@a.org,b', 'a:word7@['];
+    for (const text of [...urls, ...odd])
       expect(JSON.stringify(read(name, { [name]: text }).problems)).not.toContain('word7');
   });
 

@@ -116,16 +116,6 @@ describe('a response that the client does not read', () => {
     onTestFinished(() => clearInterval(timer));
     await closed(socket);
   });
-
-  it('frees its place for a newcomer when all places are taken', async () => {
-    const { port } = await start({
-      fetch: (request) => new Response(request.url.endsWith('/x') ? large : 'here'),
-      limits: { connectionsMax: 3 },
-    });
-    for (let i = 0; i < 3; i += 1) (await open(port)).pause().write(get);
-    const answer = await answerTo(await open(port), lastGet.replace('/x', '/y'));
-    expect(statusesIn(answer)).toEqual(['200']);
-  });
 });
 
 describe('an unreadable request', () => {
@@ -167,13 +157,6 @@ it('every response restricts browsers, and reveals no software', async () => {
     'keep-alive': 'timeout=60',
     'x-content-type-options': 'nosniff',
   });
-});
-
-it('a response with its own policy has only that one', async () => {
-  const headers = { 'Content-Security-Policy': "default-src 'self'" };
-  const { port } = await start({ fetch: () => new Response('here', { headers }) });
-  const answer = await fetch(`http://127.0.0.1:${port}/x`);
-  expect(answer.headers.get('content-security-policy')).toBe("default-src 'self'");
 });
 
 describe.each([

@@ -69,26 +69,6 @@ describe.skipIf(!hasChromium)('every page (needs Chromium)', () => {
     await page.context().close();
   });
 
-  it.each(['/live', '/map', '/products'])('shows whole names of products in %s', async (path) => {
-    const { page } = await openPage(browser, `${seeded.url}${path}?since=7d`);
-    for (const width of [1400, 1280, 390]) {
-      await page.setViewportSize({ width, height: 800 });
-      const [texts, cut] = await page.evaluate<[string[], string[]]>(`(() => {
-        const found = [...document.querySelectorAll('table .name')];
-        const textsOf = (some) => some.map(({ textContent }) => textContent);
-        return [textsOf(found), textsOf(found.filter((one) => {
-          const area = one.closest('.scroll');
-          if (area.scrollWidth > area.clientWidth || one.scrollWidth > one.clientWidth) return true;
-          return one.getBoundingClientRect().right > area.getBoundingClientRect().right;
-        }))];
-      })()`);
-      expect(cut, `${width} pixels`).toEqual([]);
-      expect(texts).toContain(seeded.products.at(-1)?.Name);
-      expect(await page.locator('table .name:visible').count()).toBe(texts.length);
-    }
-    await page.context().close();
-  });
-
   it('shows its data without JavaScript', async () => {
     const { page } = await openPage(browser, seeded.url, { javaScriptEnabled: false });
     for (const path of all) {

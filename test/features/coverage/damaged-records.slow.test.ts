@@ -3,7 +3,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../../src/receiver/serve.ts';
 import { StoreThread } from '../../../src/store/engine/thread.ts';
-import { expectEnd, silentLog, testIo } from '../../helpers/fake-io.ts';
+import { expectEnd, testIo } from '../../helpers/fake-io.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import { serveConfig } from '../../receiver/serve-config.ts';
 import {

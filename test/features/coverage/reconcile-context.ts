@@ -10,8 +10,9 @@ import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { registrationOf } from '../../admin/samples.ts';
-import { type FakeIoOptions, silentLog, startCommand, type Words } from '../../helpers/fake-io.ts';
+import { type FakeIoOptions, startCommand, type Words } from '../../helpers/fake-io.ts';
 import { withStore as withOpenStore } from '../../helpers/filled-store.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { spawnCommand } from '../helpers/spawned-command.ts';
-import { isThorough, itIfComplete } from '../helpers/thorough.ts';
+import { isThorough } from '../helpers/thorough.ts';
 import {
   type DiskContext,
   expectNothingLost,
@@ -74,33 +73,5 @@ describe.skipIf(!canMount)('a disk that becomes full (needs root to mount one)',
       expectNothingLost(context);
     },
     240_000,
-  );
-
-  itIfComplete(
-    'gets free space by a prune while the receiver runs, which continues',
-    async () => {
-      // The reserve (a twentieth) exceeds the usual write-ahead log, 8 MB; smaller disks: see decision 41.
-      const { disk, dataDir, answered, asked, start } = await openDiskContext(256);
-      const receiver = await start();
-      // A reader that has not started blocks pruning: summaries start before the disk is full.
-      receiver.startLoad();
-      await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
-      await receiver.stopLoad();
-      await expect.poll(asked, soon).toBeGreaterThan(0);
-      disk.use(216);
-      await loadUntilRefused(receiver);
-      const before = answered.length;
-      const prune = ['prune', '--to-size', '4MiB', '--yes'];
-      const env = { EARSHOT_DATA_DIR: dataDir };
-      const { code, err } = await spawnCommand(prune, { env, cwd: disk.folder }).ended;
-      expect(code, err).toBe(0);
-      await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 50);
-      await endsInOrder(receiver);
-      const { ackIds, integrity } = storedIn(dataDir);
-      expect(ackIds).toEqual(expect.arrayContaining(answered.slice(before)));
-      expect(ackIds.length).toBeLessThan(answered.length);
-      expect(integrity).toBe('ok');
-    },
-    120_000,
   );
 });

@@ -343,20 +343,6 @@ describe('/api/coverage', () => {
     });
   });
 
-  it('reports the last seven days of all subscriptions by default, and none without them', async () => {
-    const { get } = await openCompared();
-    const { json } = await get('/api/coverage');
-    const sea = { subscription: 'sea', complete: null, pushedShare: null, delays: null };
-    expect(json).toMatchObject({
-      ...{ since: '2026-04-25T12:00:00.000000Z', missing: 1 },
-      subscriptions: [{ subscription: 'alps' }, sea],
-    });
-    expect(json.subscriptions[1].hours).toHaveLength(7 * 24);
-    const empty = await openConsole();
-    const none = { missing: 0, subscriptions: [] };
-    expect((await empty.get('/api/coverage')).json).toMatchObject(none);
-  });
-
   it('has no delays without an index, and reports its own failure as an internal error', async () => {
     const context = await openCompared();
     context.products.failure = new AppError('unavailable', 'There is no product index yet.');

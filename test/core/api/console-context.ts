@@ -2,12 +2,14 @@
 
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { type ConsoleOptions, createConsoleApp } from '../../../src/core/api/app.ts';
 import { startListener } from '../../../src/core/http/listener.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { parseDate } from '../../../src/core/terms/dates.ts';
 import type { NotificationLog, NotificationRow } from '../../../src/core/terms/ports.ts';
+import { jsonOf } from '../../../src/core/terms/text.ts';
 import type {
   CompletenessReader,
   Definition,
@@ -130,53 +132,26 @@ export function notificationRow(
   changes: Partial<NotificationRow> = {},
 ): NotificationRow {
   return {
-    position,
-    ackId: null,
-    productId: `product-${position - 1}`,
-    productName: null,
-    event: 'created',
-    subscription: 'alps',
-    subscriptionId: null,
-    notificationDateUs: 1_777_777_777_777_777,
-    receivedAtUs: 1_777_777_777_000_001,
-    source: 'push',
-    timesSeen: 1,
-    lastSeenAtUs: 1_777_777_777_000_001,
-    bodyIndex: 0,
-    ...changes,
+    ...{ position, ackId: null, productId: `product-${position - 1}`, productName: null },
+    ...{ event: 'created', subscription: 'alps', subscriptionId: null, source: 'push' },
+    ...{ notificationDateUs: 1_777_777_777_777_777, receivedAtUs: 1_777_777_777_000_001 },
+    ...{ timesSeen: 1, lastSeenAtUs: 1_777_777_777_000_001, bodyIndex: 0, ...changes },
   };
 }
 
 export type Console = Awaited<ReturnType<typeof openConsole>>;
 
-function exchange(
-  url: URL,
-  agent: Agent,
-  { method = 'GET', headers = {}, body }: Sent,
-): Promise<Answer> {
+function exchange(url: URL, agent: Agent, sent: Sent): Promise<Answer> {
+  const { method = 'GET', headers = {}, body } = sent;
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { agent, method, headers }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      response.on('end', () => {
-        const { statusCode: status = 0, headers } = response;
-        resolve({ status, headers, text, json: jsonOf(text) });
-      });
-      response.on('error', reject);
+      const { statusCode: status = 0, headers } = response;
+      readText(response).then((text) => {
+        resolve({ status, headers, text, json: jsonOf(text) ?? null });
+      }, reject);
     });
-    outgoing.on('error', reject);
-    outgoing.end(body);
+    outgoing.on('error', reject).end(body);
   });
-}
-
-function jsonOf(text: string): ReturnType<typeof JSON.parse> {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** A log that applies positions, limits and order, and passes each query to `noted`. */
@@ -289,45 +264,46 @@ export interface MemoryProducts extends Products {
 }
 
 const noDelays = {
-  sensingToPublication: null,
-  publicationToNotification: null,
-  notificationToReceipt: null,
+  ...{ sensingToPublication: null, publicationToNotification: null, notificationToReceipt: null },
 };
 
 export function createMemoryProducts(): MemoryProducts {
   const found: Record<Entity, FoundProduct[]> = { Products: [], DeletedProducts: [] };
-  let position = 0;
+  const intact = () => {
+    if (memory.failure) throw memory.failure;
+  };
+  const matching = ({ entity, filter }: Pick<ProductQuery, 'entity' | 'filter'>) => {
+    intact();
+    const matches = filter === null ? () => true : compileFilter(filter);
+    return found[entity].filter(({ record }) => matches(productView(record)));
+  };
   const memory: MemoryProducts = {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
     late: [],
     timelinessOf: () => ({
       total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
-      hours: [],
-      collections: [],
+      ...{ hours: [], collections: [] },
     }),
     failure: null,
     countsPartly: false,
     add: (entity, ...records) => {
       for (const record of records) {
-        position += 1;
-        found[entity].push({ row: rowOf(record, position), record });
+        memory.state.indexedPosition += 1;
+        memory.state.lastPosition = memory.state.indexedPosition;
+        found[entity].push({ row: rowOf(record, memory.state.lastPosition), record });
       }
-      memory.state.indexedPosition = position;
-      memory.state.lastPosition = position;
     },
     async *find(query) {
-      requireIntact();
-      const { skip = 0, limit = Number.POSITIVE_INFINITY } = query;
-      const rest = matching(found[query.entity], query.filter).filter(isAfter(query));
-      for (const one of rest.sort(comparison(query)).slice(skip, skip + limit)) {
-        const geometry = () => productView(one.record).geometry();
-        yield query.footprints ? { ...one, footprint: geometry() } : one;
+      const { skip = 0, limit = Number.POSITIVE_INFINITY, after } = query;
+      const compare = keyComparison(query);
+      const keyed = matching(query).map((one) => ({ one, key: keyOf(one.row, query) }));
+      const rest = keyed.filter(({ key }) => after === undefined || compare(key, after) > 0);
+      rest.sort((a, b) => compare(a.key, b.key));
+      for (const { one } of rest.slice(skip, skip + limit)) {
+        yield query.footprints ? { ...one, footprint: productView(one.record).geometry() } : one;
       }
     },
-    count: async ({ entity, filter }) => {
-      requireIntact();
-      return matching(found[entity], filter).length;
-    },
+    count: async (query) => matching(query).length,
     quickCount: async (query) => ({
       count: await memory.count(query),
       isMinimum: memory.countsPartly,
@@ -335,7 +311,7 @@ export function createMemoryProducts(): MemoryProducts {
     keyOf,
     explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),
     indexState: async () => {
-      requireIntact();
+      intact();
       return { ...memory.state };
     },
     indexProgress: () => memory.indexState(),
@@ -343,56 +319,36 @@ export function createMemoryProducts(): MemoryProducts {
     pushedEvents: async () => [],
     events: async () => ({ events: [], next: null }),
     collections: async () => {
-      requireIntact();
+      intact();
       return summariesOf(found.Products.map(({ record }) => productView(record)));
     },
     facets: async () => ({ counted: 0, complete: true, values: {} as Facets['values'] }),
     timeliness: async (query) => {
-      requireIntact();
+      intact();
       return memory.timelinessOf(query);
     },
     delays: async ({ subscription }) => {
-      requireIntact();
+      intact();
       return memory.late.filter((one) => [undefined, one.subscription].includes(subscription));
     },
-  };
-  const requireIntact = () => {
-    if (memory.failure) throw memory.failure;
   };
   return memory;
 }
 
 /** Summaries without extents. */
 function summariesOf(views: readonly ProductView[]): CollectionSummary[] {
-  const keys = views.map((view) => collectionOfView(view));
-  const ids = [...new Set(keys.map(collectionId))].toSorted();
-  return ids.map((id) => {
-    const products = keys.filter((one) => collectionId(one) === id);
-    return {
-      ...(products[0] ?? { mission: null, productType: null }),
-      products: products.length,
+  const byId = Object.groupBy(
+    views.map((view) => collectionOfView(view)),
+    collectionId,
+  );
+  return Object.keys(byId)
+    .toSorted()
+    .map((id) => ({
+      ...(byId[id]?.[0] ?? { mission: null, productType: null }),
+      products: byId[id]?.length ?? 0,
       ...{ sensingStartUs: null, sensingEndUs: null, cloudCoverMin: null, cloudCoverMax: null },
       ...{ box: null, constellations: [], platforms: [], orbitDirections: [], levels: [] },
-    };
-  });
-}
-
-function matching(all: readonly FoundProduct[], filter: ProductQuery['filter']): FoundProduct[] {
-  const matches = filter === null ? () => true : compileFilter(filter);
-  return all.filter(({ record }) => matches(productView(record)));
-}
-
-function comparison(query: ProductQuery) {
-  const compareKeys = keyComparison(query);
-  return (a: FoundProduct, b: FoundProduct) =>
-    compareKeys(keyOf(a.row, query), keyOf(b.row, query));
-}
-
-function isAfter(query: ProductQuery) {
-  const compareKeys = keyComparison(query);
-  const { after } = query;
-  return ({ row }: FoundProduct) =>
-    after === undefined || compareKeys(keyOf(row, query), after) > 0;
+    }));
 }
 
 function rowOf(record: ProductRecord, position: number): ProductRow {
@@ -400,28 +356,16 @@ function rowOf(record: ProductRecord, position: number): ProductRow {
   const dateUs = (value: unknown) => parseDate(text(value) ?? '')?.us ?? null;
   const { Start, End } = Object(record.ContentDate);
   return {
-    position,
-    productId: String(record.Id),
-    productName: text(record.Name),
-    collection: null,
-    platform: null,
-    productType: null,
-    processingLevel: null,
-    sensingStartUs: dateUs(Start),
-    sensingEndUs: dateUs(End),
+    ...{ position, productId: String(record.Id), productName: text(record.Name) },
+    ...{ collection: null, platform: null, productType: null, processingLevel: null, tile: null },
+    ...{ sensingStartUs: dateUs(Start), sensingEndUs: dateUs(End), online: record.Online === true },
     publicationDateUs: dateUs(record.PublicationDate),
     modificationDateUs: dateUs(record.ModificationDate),
     sizeBytes: Number(record.ContentLength ?? 0),
-    online: record.Online === true,
     cloudCoverPercent: factsOfRecord(record, null).cloudCoverPercent,
-    orbitNumber: null,
-    relativeOrbitNumber: null,
-    orbitDirection: null,
-    tile: null,
-    processingBaseline: null,
-    receivedAtUs: 1_700_000_000_000_000 + position,
-    deletionDateUs: dateUs(record.DeletionDate),
-    deletionCause: text(record.DeletionCause),
+    ...{ orbitNumber: null, relativeOrbitNumber: null, orbitDirection: null },
+    ...{ processingBaseline: null, receivedAtUs: 1_700_000_000_000_000 + position },
+    ...{ deletionDateUs: dateUs(record.DeletionDate), deletionCause: text(record.DeletionCause) },
     s3Path: text(record.S3Path),
   };
 }
@@ -434,19 +378,10 @@ export interface MemorySummaries extends SummaryReader {
 export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): SummaryRow {
   const atUs = Date.UTC(2026, 4, 1) * 1000;
   return {
-    id,
-    kind: 'product',
-    subject: `product-${id}`,
-    productId: `product-${id}`,
-    productName: null,
-    subscription: 'alps',
-    scope: null,
-    state: 'done',
+    ...{ id, kind: 'product', subject: `product-${id}`, productId: `product-${id}` },
+    ...{ productName: null, subscription: 'alps', scope: null, state: 'done' },
     text: { text: 'A text.', model: 'a/b', facts: {}, createdAtUs: atUs },
-    requestedAtUs: atUs,
-    dueAtUs: null,
-    reason: null,
-    ...changes,
+    ...{ requestedAtUs: atUs, dueAtUs: null, reason: null, ...changes },
   };
 }
 
@@ -454,15 +389,12 @@ export function createMemorySummaries(): MemorySummaries {
   const neverCalled = () => Promise.reject(new Error('not called'));
   const memory: MemorySummaries = {
     rows: [],
-    async *find(query) {
-      const { kind, state, productId, subscription, beforeId, limit } = query;
-      const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
+    async *find({ beforeId, limit, sinceUs = 0, untilUs = Number.POSITIVE_INFINITY, ...equal }) {
       const matches = memory.rows.filter(
         (row) =>
-          (kind === undefined || row.kind === kind) &&
-          (state === undefined || row.state === state) &&
-          (productId === undefined || row.productId === productId) &&
-          (subscription === undefined || row.subscription === subscription) &&
+          Object.entries(equal).every(([name, value]) =>
+            [undefined, Object(row)[name]].includes(value),
+          ) &&
           (beforeId === undefined || row.id < beforeId) &&
           row.requestedAtUs >= sinceUs &&
           row.requestedAtUs < untilUs,

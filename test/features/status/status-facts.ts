@@ -27,56 +27,32 @@ export function subscription(
 /** Two subscriptions, a managed certificate, a sink, summaries, backups. */
 export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
   return {
-    atUs: nowUs,
-    version: '1.2.3',
-    failures: [],
+    ...{ atUs: nowUs, version: '1.2.3', failures: [], alerts: [], indexBytes: 1.1 * gibibyte },
+    ...{ rejectedConfig: null, receivers: null, hasEndpoint: true, behindProxy: false },
     receiver: {
-      startedAtUs: nowUs - 12 * dayUs,
-      pid: 4711,
-      refusing: null,
+      ...{ startedAtUs: nowUs - 12 * dayUs, pid: 4711, refusing: null },
       queue: { bytes: 0, bytesMax: 1 },
     },
     log: {
-      usedBytes: 4.2 * gibibyte,
-      freeBytes: 0,
-      walBytes: 4_000_000,
-      firstPosition: 1,
-      lastPosition: 6_204_332,
-      firstReceivedAtUs: nowUs - 400 * dayUs,
-      lastReceivedAtUs: nowUs - 2 * minuteUs,
-      quarantined: 0,
-      pruned: null,
+      ...{ usedBytes: 4.2 * gibibyte, freeBytes: 0, walBytes: 4_000_000, firstPosition: 1 },
+      ...{ lastPosition: 6_204_332, firstReceivedAtUs: nowUs - 400 * dayUs, quarantined: 0 },
+      ...{ lastReceivedAtUs: nowUs - 2 * minuteUs, pruned: null },
     },
-    indexBytes: 1.1 * gibibyte,
-    rejectedConfig: null,
-    receivers: null,
     subscriptions: [
       subscription('alps', { lastDeliveryAtUs: nowUs - 2 * minuteUs }),
       subscription('sea-ice', { lastDeliveryAtUs: nowUs - 3 * hourUs }),
     ],
-    hasEndpoint: true,
-    behindProxy: false,
     certificate: {
-      notAfterUs: nowUs + 61 * dayUs,
-      lifetimeUs: 90 * dayUs,
-      lastAttemptAtUs: nowUs - 29 * dayUs,
-      lastSuccessAtUs: nowUs - 29 * dayUs,
-      lastFailure: null,
+      ...{ notAfterUs: nowUs + 61 * dayUs, lifetimeUs: 90 * dayUs, lastFailure: null },
+      ...{ lastAttemptAtUs: nowUs - 29 * dayUs, lastSuccessAtUs: nowUs - 29 * dayUs },
     },
     readers: [
-      {
-        ...{ name: 'product index', of: 'products', position: 6_204_332 },
-        ...{ behind: 0, unreadSinceUs: null, lagMaxUs: 15 * minuteUs },
-      },
-      {
-        ...{ name: 'sink archive', of: 'sinks', position: 6_204_332 },
-        ...{ behind: 0, unreadSinceUs: null, lagMaxUs: null },
-      },
-      {
-        ...{ name: 'summaries', of: 'summaries', position: 6_204_332 },
-        ...{ behind: 0, unreadSinceUs: null, lagMaxUs: null },
-      },
-    ],
+      ['product index', 'products', 15 * minuteUs] as const,
+      ['sink archive', 'sinks', null] as const,
+      ['summaries', 'summaries', null] as const,
+    ].map(([name, of, lagMaxUs]) => ({
+      ...{ name, of, lagMaxUs, position: 6_204_332, behind: 0, unreadSinceUs: null },
+    })),
     summaries: {
       ...{ mode: 'each', waiting: 3, dueAtUs: nowUs + hourUs },
       ...{ requests: 1_204, tokens: 1_530_020, refusedAnswer: null },
@@ -101,16 +77,12 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     backups: {
       made: {
         file: '/var/backups/earshot/earshot-2026-05-02T09-00-00Z.db',
-        startedAtUs: nowUs - 3 * hourUs,
-        endedAtUs: nowUs - 3 * hourUs + 40_000_000,
-        bytes: 4.3 * gibibyte,
-        lastPosition: 6_203_876,
-        error: null,
+        ...{ startedAtUs: nowUs - 3 * hourUs, endedAtUs: nowUs - 3 * hourUs + 40_000_000 },
+        ...{ bytes: 4.3 * gibibyte, lastPosition: 6_203_876, error: null },
       },
       failed: null,
       everyHours: 24,
     },
-    alerts: [],
     ...changes,
   };
 }

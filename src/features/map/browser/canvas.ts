@@ -154,9 +154,13 @@ const gridPixels = 90;
 
 const gridPaths = new Map<number, Path2D>();
 
+function gridStep({ period }: Projection, scale: number): number {
+  const least = period === 0 ? 1 : 0;
+  return gridSteps.find((one) => one >= least && one * scale >= gridPixels) ?? 30;
+}
+
 function gridPath(projection: Projection, scale: number): Path2D {
-  const least = projection.period === 0 ? 1 : 0;
-  const step = gridSteps.find((one) => one >= least && one * scale >= gridPixels) ?? 30;
+  const step = gridStep(projection, scale);
   const known = gridPaths.get(step);
   if (known !== undefined) return known;
   // Meridians end before a pole of a polar map, where they would meet.
@@ -314,8 +318,17 @@ function resize(canvas: HTMLCanvasElement, { width, height, density }: View): vo
   if (canvas.height !== h) canvas.height = h;
 }
 
-/** Writes the names of countries that are as wide. */
-export function drawNames(
+/** `7.5°E`; longitudes may exceed 180. */
+export function degreeText(value: number, signs: 'EW' | 'NS', digits: number): string {
+  const within = signs === 'EW' ? value - 360 * Math.round(value / 360) : value;
+  return `${Math.abs(within).toFixed(digits)}°${within === 0 ? '' : signs[within < 0 ? 1 : 0]}`;
+}
+
+/** Pixels between the edge of the window and the degrees. */
+const margin = 18;
+
+/** Writes the degrees of the grid along the lower and the left edge, and names of countries that are as wide. */
+export function drawTexts(
   context: Context,
   { view, projection, names }: { view: View; projection: Projection; names: Land['names'] },
 ): void {
@@ -324,13 +337,28 @@ export function drawNames(
   context.textBaseline = 'middle';
   context.lineWidth = 3;
   context.lineJoin = 'round';
-  for (const { shift } of copiesOf(projection, view)) {
-    for (const [name, longitude, latitude, degrees] of names) {
-      if (context.measureText(name).width > degrees * scale) continue;
-      const [mapX, mapY] = projection.project([longitude, latitude]);
+  const copies = copiesOf(projection, view);
+  const write = (text: string, position: LonLat, widthMax = Infinity) => {
+    if (context.measureText(text).width > widthMax) return;
+    const [mapX, mapY] = projection.project(position);
+    for (const { shift } of copies) {
       const [px, py] = [width / 2 + (mapX + shift - x) * scale, height / 2 + (mapY - y) * scale];
-      context.strokeText(name, px, py);
-      context.fillText(name, px, py);
+      context.strokeText(text, px, py);
+      context.fillText(text, px, py);
     }
+  };
+  for (const [name, longitude, latitude, degrees] of names) {
+    write(name, [longitude, latitude], degrees * scale);
+  }
+  const [column, row] = projection.invert(x, y + (height / 2 - margin) / scale);
+  // A round map has its degrees of latitude on the meridian to the lower edge.
+  const left =
+    projection.period === 0 ? column : projection.invert(x - (width / 2 - margin) / scale, y)[0];
+  const step = gridStep(projection, scale);
+  const digits = step < 1 ? 1 : 0;
+  for (let at = -180; at < 180; at += step) write(degreeText(at, 'EW', digits), [at, row]);
+  for (let at = step - 90; at < 90; at += step) {
+    // The lowest one would be in the row of the longitudes.
+    if (Math.abs(at - row) > step / 3) write(degreeText(at, 'NS', digits), [left, at]);
   }
 }

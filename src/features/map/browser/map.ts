@@ -2,7 +2,7 @@
 import { h, render } from 'preact';
 import { element, refresh, showConnection } from '../../../core/page/browser/shell.ts';
 import { addressOf, pageData } from '../../../core/page/browser/stream.ts';
-import { copiesOf, drawNames, MapCanvas, place, type View } from './canvas.ts';
+import { copiesOf, degreeText, drawTexts, MapCanvas, place, type View } from './canvas.ts';
 import { colouringOf, type MapData } from './colours.ts';
 import { addGestures, boxText, createDrawing, polygonText } from './gestures.ts';
 import { followItems, type Item } from './items.ts';
@@ -180,9 +180,7 @@ function showReadout(px: number, py: number): void {
 
 /** `46.20°N 7.10°E` */
 function placeText([longitude, latitude]: LonLat): string {
-  const x = longitude - 360 * Math.round(longitude / 360);
-  const [north, east] = [Math.abs(latitude).toFixed(2), Math.abs(x).toFixed(2)];
-  return `${north}°${latitude < 0 ? 'S' : 'N'} ${east}°${x < 0 ? 'W' : 'E'}`;
+  return `${degreeText(latitude, 'NS', 2)} ${degreeText(longitude, 'EW', 2)}`;
 }
 
 /** Lists the selected products, and draws their outlines. */
@@ -307,7 +305,7 @@ function drawOverlay(context: CanvasRenderingContext2D, view: View): void {
   context.fillStyle = colours.text;
   context.strokeStyle = colours.land;
   context.font = `12px ${getComputedStyle(canvas).fontFamily}`;
-  if (isFine) drawNames(context, { view, projection, names: land.names });
+  drawTexts(context, { view, projection, names: isFine ? land.names : [] });
   context.strokeStyle = colours.text;
   for (const { shift } of copiesOf(projection, view)) {
     place(context, view, shift);

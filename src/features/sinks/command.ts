@@ -18,7 +18,7 @@ import { loadConfig } from '../../core/config/config.ts';
 import { createRunProgram } from '../../core/host/run-program.ts';
 import { activeAlertsOf } from '../../core/status/status.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
+import { formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
 import { situationAt } from '../../core/terms/evaluation.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
@@ -32,8 +32,15 @@ import {
   receiverNote,
   unknownDelivery,
 } from './definitions.ts';
-import { attemptOnce, testDocument } from './delivery.ts';
-import { compileMatcher, type Matcher } from './document.ts';
+import { attemptOnce } from './delivery.ts';
+import {
+  compileMatcher,
+  documentOf,
+  type Matcher,
+  recordOf,
+  type SinkDocument,
+  sampleDocument,
+} from './document.ts';
 import { openTarget, type SinkDefinition } from './registry.ts';
 import { evaluateConfig, evaluateSink, readSinks, sinkSchema, sinksReport } from './report.ts';
 
@@ -109,16 +116,19 @@ const recentMax = 200;
 /** Rejects with `unavailable` if the sink does not acknowledge the sample. */
 async function testSink(io: Io, _flags: object, name: string): Promise<void> {
   const definition = await definedSink(name, io);
-  const sample = (await recentSample(definition, io)) ?? builtInSample(io);
-  const document = testDocument(sample.row, sample.body, name, io.newId());
+  const recent = await recentDocument(definition, io);
+  const id = `test_${io.newId()}`;
+  const sample = recent ?? { ...sampleDocument, sink: name, receivedAt: formatDateUs(io.nowUs()) };
+  const document = { ...sample, id, notificationId: id, test: true as const };
   const { catalogueUrl, publicUrl } = loadConfig(io, ['catalogueUrl', 'publicUrl']);
   const target = openTarget(definition, {
     urls: { catalogue: catalogueUrl, receiver: publicUrl },
     run: createRunProgram(io),
     nowUs: io.nowUs,
-    logger: { ...silent, info: (fields) => printOutput(io, fields) },
+    logger: { info: (fields) => printOutput(io, fields) },
   });
-  io.stderr.write(`Sending ${sample.what} to ${name}: test delivery ${document.id}.\n`);
+  const what = recent === null ? 'a built-in sample' : `notification ${recent.position}`;
+  io.stderr.write(`Sending ${what} to ${name}: test delivery ${id}.\n`);
   const release = captureConsole((text) => printOutput(io, { stderr: text }));
   try {
     const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
@@ -129,16 +139,12 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
         { advice: 'To check the requirements of the sink: `earshot doctor`.' },
       );
     }
-    io.stdout.write(`${name} acknowledged the test delivery ${document.id}.\n`);
+    io.stdout.write(`${name} acknowledged the test delivery ${id}.\n`);
   } finally {
     await target.close();
     release();
   }
 }
-
-const nothing = () => undefined;
-
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** Prints the output of a command sink. */
 function printOutput({ stderr }: Pick<Io, 'stderr'>, fields: object): void {
@@ -148,20 +154,15 @@ function printOutput({ stderr }: Pick<Io, 'stderr'>, fields: object): void {
   }
 }
 
-interface Sample {
-  what: string;
-  row: NotificationRow;
-  body: Uint8Array;
-}
-
 /** Newest notification that matches the sink; null without one, or without a data directory. */
-async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample | null> {
+async function recentDocument(definition: SinkDefinition, io: Io): Promise<SinkDocument | null> {
   try {
     return await withParts(io, ['reader'], async ({ reader }) => {
       const wants = compileMatcher(definition, reader);
       for await (const row of reader.find({ limit: recentMax })) {
         if (!(await wants(row))) continue;
-        return { what: `notification ${row.position}`, row, body: await reader.body(row.position) };
+        const record = recordOf(await reader.body(row.position), row);
+        return documentOf({ row, record, sink: definition.name, replayId: null });
       }
       return null;
     });
@@ -169,19 +170,6 @@ async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample 
     if (error instanceof AppError) return null;
     throw error;
   }
-}
-
-/** Sample with a fictional product, for a log without a matching notification. */
-function builtInSample({ nowUs }: Pick<Io, 'nowUs'>): Sample {
-  const productId = '00000000-0000-4000-8000-000000000000';
-  const productName = 'EARSHOT_TEST_DELIVERY.SAFE';
-  const row: NotificationRow = {
-    ...{ position: 0, ackId: null, productId, productName, event: 'created' },
-    ...{ subscription: 'test', subscriptionId: null, notificationDateUs: nowUs() },
-    ...{ receivedAtUs: nowUs(), source: 'push', timesSeen: 1, lastSeenAtUs: nowUs(), bodyIndex: 0 },
-  };
-  const value = { Id: productId, Name: productName };
-  return { what: 'a built-in sample', row, body: Buffer.from(JSON.stringify({ value })) };
 }
 
 const replayCommand = defineCommand('replay', {

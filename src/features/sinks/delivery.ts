@@ -176,13 +176,6 @@ function createDeliver(options: DeliveryOptions, outcomes: Outcomes) {
   };
 }
 
-/** Builds the document of `earshot sinks test`: an ordinary document with an id that no delivery has. */
-export function testDocument(row: NotificationRow, body: Uint8Array, sink: string, testId: string) {
-  const document = documentOf({ row, record: recordOf(body, row), sink, replayId: null });
-  const id = `test_${testId}`;
-  return { ...document, id, notificationId: id, test: true as const };
-}
-
 /** Delivers a document within the sink's timeout, outside of the queue. No behaviour of the target makes it reject. */
 export async function attemptOnce(
   document: SinkDocument,

@@ -75,6 +75,20 @@ export function documentOf(options: {
   };
 }
 
+/** A document with a fictional product, for tests without a notification. */
+export const sampleDocument: SinkDocument = {
+  ...{ id: 'test', notificationId: 'test', replay: false, test: true, sink: 'test', position: 0 },
+  ...{ subscription: 'test', event: 'created', source: 'push', subscriptionId: null, ackId: null },
+  productId: '00000000-0000-4000-8000-000000000000',
+  productName: 'EARSHOT_TEST_DELIVERY.SAFE',
+  notificationDate: null,
+  receivedAt: '2000-01-01T00:00:00.000000Z',
+  value: {
+    Id: '00000000-0000-4000-8000-000000000000',
+    Name: 'EARSHOT_TEST_DELIVERY.SAFE',
+  },
+};
+
 /** Returns null for a notification without a record. Bodies in the log are valid JSON. */
 export function recordOf(
   body: Uint8Array,

@@ -2,10 +2,10 @@
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { attemptOnce, testDocument } from '../../../src/features/sinks/delivery.ts';
+import { attemptOnce } from '../../../src/features/sinks/delivery.ts';
+import { sampleDocument } from '../../../src/features/sinks/document.ts';
 import { checkSinks, openTarget } from '../../../src/features/sinks/registry.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { collect } from '../../helpers/deliveries.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { startSilentServer } from '../../helpers/silent-server.ts';
 import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
@@ -17,6 +17,7 @@ import {
 } from './postgres-database.ts';
 import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
+import { sinkDocument } from './sink-items.ts';
 
 async function check(target: PostgresTarget) {
   const [finding] = await checkSinks([definition(target, { name: 'gis' })], {
@@ -26,23 +27,18 @@ async function check(target: PostgresTarget) {
   return finding;
 }
 
-/** Opens a store with one notification, and a function that delivers it. */
+/** Returns a function that delivers an item. */
 async function openAttempts() {
-  const context = await openSinkContext();
-  await context.accept({ ProductId: 'a' });
-  const [row] = await collect(context.store.find({ order: 'oldest' }));
-  if (row === undefined) throw new Error('The log is empty.');
-  const body = await context.store.body(1);
+  const { context } = await openSinkContext();
   const attempt = async (settings: PostgresTarget, { timeoutMs = 10_000, isTest = true } = {}) => {
-    const target = openTarget({ target: settings, name: 'gis', timeoutMs }, context.context);
+    const target = openTarget({ target: settings, name: 'gis', timeoutMs }, context);
     onTestFinished(() => target.close());
-    const { test: _, ...document } = testDocument(row, body, 'gis', 'x');
-    const sent = isTest ? { ...document, test: true as const } : document;
-    const { pause } = context.context;
+    const { pause } = context;
     const { signal } = new AbortController();
-    return attemptOnce(sent, { timeoutMs }, { target, pause, signal });
+    const document = isTest ? sampleDocument : sinkDocument;
+    return attemptOnce(document, { timeoutMs }, { target, pause, signal });
   };
-  return { ...context, attempt };
+  return { attempt };
 }
 
 describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresql-postgis)', () => {

@@ -7,7 +7,7 @@ import { databaseUrls, isLocalDatabase } from '../../../core/http/network-addres
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
-import type { SinkDocument } from '../document.ts';
+import { type SinkDocument, sampleDocument } from '../document.ts';
 import {
   aborted,
   certificatesForm,
@@ -144,13 +144,7 @@ export const postgres = defineSinkKind({
 });
 
 /** Written by the doctor, and rolled back: a deletion without a record, which needs the fewest columns. */
-const sample: SinkDocument = {
-  ...{ id: 'n_0_test', notificationId: 'n_0_test', replay: false, test: true, sink: 'test' },
-  ...{ position: 0, subscription: null, event: 'deleted', source: 'push', value: null },
-  ...{ productId: '00000000-0000-4000-8000-000000000000', productName: null },
-  ...{ subscriptionId: null, ackId: null, notificationDate: null },
-  receivedAt: '2000-01-01T00:00:00.000000Z',
-};
+const sample: SinkDocument = { ...sampleDocument, event: 'deleted', value: null };
 
 /** Returns how the login is exposed on the way to another machine; null if it is not. */
 function exposureOf(servers: readonly URL[], { ca }: PostgresSettings): string | null {

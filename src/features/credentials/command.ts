@@ -19,19 +19,14 @@ const lockWaitMs = 10_000;
 
 const createCommand = defineCommand('create', {
   description: 'Create endpoint credentials and store them in the data directory.',
-  flags: (command) =>
-    command.option(
-      '--from-variables',
-      'store EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, not random credentials',
-    ),
   help: `Only the owner of the data directory can read the credentials. The receiver loads the credentials,
-and \`earshot register\` sends the credentials to the catalogue.
+and \`earshot register\` sends the credentials to the catalogue. If EARSHOT_ENDPOINT_USERNAME and
+EARSHOT_ENDPOINT_PASSWORD are set, then the command stores their values, otherwise random credentials.
 
 Examples:
-  $ earshot credentials create                             create random credentials
-  $ earshot credentials create --from-variables            store the values of the two variables
+  $ earshot credentials create                             create credentials
   $ earshot credentials create --data-dir /srv/earshot     store them in another data directory`,
-  run: async (io: Io, flags: { fromVariables?: true }) => {
+  run: async (io: Io) => {
     const config = loadConfig(io, accountSections);
     const { createAcquireLock } = await import('../../store/engine/locks.ts');
     // The lock prevents two simultaneous runs from overwriting each other's credentials.
@@ -39,7 +34,7 @@ Examples:
       waitMs: lockWaitMs,
     });
     try {
-      await withSharedFiles(config, io, () => create(config, flags, io));
+      await withSharedFiles(config, io, () => create(config, io));
     } finally {
       release();
     }
@@ -63,34 +58,15 @@ async function withSharedFiles(
   }
 }
 
-async function create(
-  { dataDir, endpoint }: AccountConfig,
-  { fromVariables }: { fromVariables?: true },
-  io: Io,
-): Promise<void> {
+async function create({ dataDir, endpoint }: AccountConfig, io: Io): Promise<void> {
   if (readCredentialsFile(dataDir) !== null) {
     throw new AppError('conflict', `${dataDir}/${credentialsFileName} already exists.`, {
       advice: 'To replace the credentials: `earshot credentials rotate`.',
     });
   }
-  if (endpoint.source === 'variables' && !fromVariables) {
-    throw new AppError(
-      'usage',
-      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD already set the credentials.',
-      {
-        advice:
-          'To store them in the data directory, add --from-variables. Then remove the variables.',
-      },
-    );
-  }
-  if (endpoint.source !== 'variables' && fromVariables) {
-    throw new AppError(
-      'usage',
-      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD are not set.',
-    );
-  }
-  await writeCredentialsFile(dataDir, fromVariables ? endpoint.pairs : [newCredentials(io)]);
-  const next = fromVariables
+  const areSet = endpoint.source === 'variables';
+  await writeCredentialsFile(dataDir, areSet ? endpoint.pairs : [newCredentials(io)]);
+  const next = areSet
     ? 'Remove the two variables and restart the receiver.'
     : 'Start the receiver, then run `earshot register`.';
   io.stderr.write(`Credentials stored in ${dataDir}/${credentialsFileName}. ${next}\n`);
@@ -178,7 +154,7 @@ function setByVariables(): AppError {
     'The credentials are set by EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, so earshot cannot rotate them.',
     {
       details: [
-        'To enable rotation: run `earshot credentials create --from-variables`, remove the two variables, restart the receiver, and rotate.',
+        'To enable rotation: run `earshot credentials create`, remove the two variables, restart the receiver, and rotate.',
         'To rotate manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
       ],
     },
@@ -191,7 +167,6 @@ export const credentialsCommand = defineGroup('credentials', {
 
 Examples:
   $ earshot credentials create                      create random credentials
-  $ earshot credentials rotate                    replace the credentials while the receiver runs
-  $ earshot credentials create --from-variables     store the values of the two variables`,
+  $ earshot credentials rotate                    replace the credentials while the receiver runs`,
   commands: [createCommand, rotateCommand],
 });

@@ -9,7 +9,6 @@ import {
   type PlacedFinding,
   unknownName,
 } from '../../core/cli/row-forms.ts';
-import { hasSettings } from '../../core/config/config.ts';
 import {
   type ConfigPlace,
   faultsOf,
@@ -113,16 +112,13 @@ export function noFileNote({ workingDir }: Folder): string | null {
 /** Error with code `usage` and the known names. */
 function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
   const noFile = noFileNote(folder);
-  if (known.length === 0) {
-    const elsewhere =
-      noFile === null || hasSettings(folder)
-        ? ''
-        : 'Run the command in the folder of the receiver. ';
-    const why = ['No sinks are configured.', ...(noFile === null ? [] : [noFile])].join(' ');
-    return new AppError('usage', why, { advice: `${elsewhere}See docs/sinks.md to add a sink.` });
-  }
-  const error = unknownName('sink', name, known);
-  return noFile === null ? error : error.with({ advice: `${error.advice} ${noFile}` });
+  const error =
+    known.length > 0
+      ? unknownName('sink', name, known)
+      : new AppError('usage', 'No sinks are configured.', {
+          advice: 'See docs/sinks.md to add a sink.',
+        });
+  return noFile === null ? error : error.with({ advice: `${noFile} ${error.advice}` });
 }
 
 /** Loads a sink of the file. Rejects with `configuration` for an invalid file or sink, `usage` for an unknown sink. */

@@ -18,9 +18,9 @@ const variables = {
 };
 const given = { username: 'catalogue', password: 'from: the "variables"' };
 
-function createIn(dataDir: string, words: string[] = [], env: Record<string, string> = {}) {
+function createIn(dataDir: string, env: Record<string, string> = {}) {
   const whole = { EARSHOT_DATA_DIR: dataDir, ...env };
-  return runCommand(['credentials', 'create', ...words], { env: whole });
+  return runCommand(['credentials', 'create'], { env: whole });
 }
 
 /** A folder that does not exist yet, and the path of the credentials file in it. */
@@ -65,13 +65,9 @@ describe('earshot credentials create', () => {
     const { dataDir, path } = newDataDir();
     await createIn(dataDir);
     const before = readFileSync(path, 'utf8');
-    for (const [words, env] of [
-      [[], {}],
-      [[], variables],
-      [['--from-variables'], variables],
-    ] as const) {
+    for (const env of [{}, variables]) {
       const reason = /endpoint-credentials\.json already exists.*rotate/;
-      await expectRefusal(createIn(dataDir, [...words], env), reason, 1);
+      await expectRefusal(createIn(dataDir, env), reason, 1);
     }
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
@@ -85,7 +81,7 @@ describe('earshot credentials create', () => {
     writeFileSync(path, text);
     chmodSync(path, mode);
     for (const env of [{}, variables]) {
-      const err = await expectRefusal(createIn(dataDir, [], env), reason);
+      const err = await expectRefusal(createIn(dataDir, env), reason);
       expect(err).not.toContain(given.password);
     }
     expect(readFileSync(path, 'utf8')).toBe(text);
@@ -100,23 +96,20 @@ describe('earshot credentials create', () => {
 
 const own = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: given.password };
 
-it('the variables are copied with --from-variables, so that they can be unset', async () => {
+it('the variables are copied, so that they can be unset', async () => {
   const { dataDir, path } = newDataDir();
-  const ended = createIn(dataDir, ['--from-variables'], variables);
-  const { err } = await expectEnd(ended, 0, 'Remove the two variables and restart the receiver');
+  const { err } = await expectEnd(createIn(dataDir, variables), 0, 'Remove the two variables');
   expect(err).not.toContain(given.password);
   expect(readCredentialsFile(dataDir)).toEqual([given]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-it.each<[string, string[], Record<string, string>]>([
-  ['add --from-variables', [], variables],
-  ['are not set', ['--from-variables'], {}],
-  ['belong together', ['--from-variables'], { EARSHOT_ENDPOINT_USERNAME: 'catalogue' }],
-  ['is the password of your account', ['--from-variables'], { ...variables, ...own }],
-])('the variables are refused, and nothing is written: %s', async (reason, words, env) => {
+it.each<[string, Record<string, string>]>([
+  ['belong together', { EARSHOT_ENDPOINT_USERNAME: 'catalogue' }],
+  ['is the password of your account', { ...variables, ...own }],
+])('the variables are refused, and nothing is written: %s', async (reason, env) => {
   const { dataDir, path } = newDataDir();
-  const err = await expectRefusal(createIn(dataDir, words, env), reason);
+  const err = await expectRefusal(createIn(dataDir, env), reason);
   expect(err).not.toContain(given.password);
   expect(existsSync(path)).toBe(false);
 });

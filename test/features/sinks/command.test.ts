@@ -139,9 +139,7 @@ describe('a sink name', () => {
     await expectEnd(earshot('sinks retry bus --all'), 2, hint);
     const workingDir = temporaryDirectory();
     const none = `There is no earshot.config.ts in ${workingDir}.`;
-    const test = (env = {}) => runCommand('sinks test hook', { workingDir, env });
-    await expectEnd(test(), 2, `${none} Run the command in the folder of the receiver.`);
-    await expectEnd(test({ EARSHOT_INDEX: 'on' }), 2, `${none} See docs/sinks.md`);
+    await expectEnd(runCommand('sinks test hook', { workingDir }), 2, none);
   });
 });
 

@@ -18,8 +18,8 @@ import {
   newerEntry,
   toJson,
 } from './entry.ts';
+import type { ItemOutcome, LogEntry } from './schema.ts';
 import { clearStateTables, writePart } from './table-parts.ts';
-import type { ItemOutcome, LogEntry } from './terms.ts';
 
 /** Results of entries that are kept for their senders, which ask within seconds. */
 const resultsMax = 10_000;

@@ -2,7 +2,7 @@
 import { AppError } from '../../core/terms/app-error.ts';
 import { type Connections, sqlErrors } from './connection.ts';
 import type { CopiedPart } from './copy-thread.ts';
-import type { EncodedContent, LogHead } from './terms.ts';
+import type { EncodedContent, LogHead } from './schema.ts';
 
 /** Nodes without a report for this long are not waited for. */
 const nodeRetention = '1 day';

@@ -16,8 +16,8 @@ import { openConfiguredStore } from '../../store/store.ts';
 import type { CopiedLog, CopyOptions } from './copy-log.ts';
 import { noSharedLog, withLog } from './open.ts';
 import type { DatabaseState, KnownNode } from './postgres-log.ts';
+import type { LogHead } from './schema.ts';
 import { receiverCheck } from './status.ts';
-import type { LogHead } from './terms.ts';
 
 const statusCommand = defineCommand('status', {
   description: 'Show the shared log: the database, the receivers and their lag.',

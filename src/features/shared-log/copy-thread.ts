@@ -8,8 +8,8 @@ import { lastPosition } from '../../store/log/queries.ts';
 import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
 import { digestOf, encodeContent, encodeEntry, eventName, itemDigest } from './entry.ts';
+import type { EncodedContent } from './schema.ts';
 import { partsOf, type Row, readStateTables, type TablePart } from './table-parts.ts';
-import type { EncodedContent } from './terms.ts';
 
 interface Reading {
   database: Database;

@@ -34,8 +34,8 @@ import {
   requireOwnBody,
 } from '../../store/log/recovered-events.ts';
 import { itemIn, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
+import type { LogItem, NewEntry } from './schema.ts';
 import type { TablePart } from './table-parts.ts';
-import type { LogItem, NewEntry } from './terms.ts';
 
 /** A delivery as it was parsed by the node that received it, so that all versions of earshot write the same. */
 export interface EntryDelivery

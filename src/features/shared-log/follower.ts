@@ -8,7 +8,7 @@ import type { IntakeActivity } from '../../store/log/intake-queue.ts';
 import type { NodePlace } from './apply-entries.ts';
 import type { NodeWrites } from './node-thread.ts';
 import type { SharedLog } from './postgres-log.ts';
-import type { LogPart } from './terms.ts';
+import type { LogPart } from './schema.ts';
 
 /** Interval of polling for entries of other nodes. */
 const pollMs = 250;

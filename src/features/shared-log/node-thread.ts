@@ -34,8 +34,8 @@ import {
   prepareRecovered,
   prepareRetry,
 } from './entry.ts';
+import type { EncodedContent, LogEntry } from './schema.ts';
 import { clearStateTables, type TablePart, writePart } from './table-parts.ts';
-import type { EncodedContent, LogEntry } from './terms.ts';
 
 interface Writer {
   place: DataPlace;

@@ -12,7 +12,7 @@ import type { Follower } from './follower.ts';
 import type { LeaseTerm } from './leases.ts';
 import type { NodeWrites } from './node-thread.ts';
 import type { SharedLog } from './postgres-log.ts';
-import type { AppendedEntry, ItemOutcome } from './terms.ts';
+import type { AppendedEntry, ItemOutcome } from './schema.ts';
 
 /** Limits of one entry. */
 const entryDeliveriesMax = 256;

@@ -8,16 +8,15 @@ import { IntakeActivity } from '../../store/log/intake-queue.ts';
 import { checkpoints, createCopyTarget } from './checkpoints.ts';
 import { answerMs, type Connections, openConnections, ownError, sqlErrors } from './connection.ts';
 import { createLeases } from './leases.ts';
-import { migrations } from './schema.ts';
-import { createFiles } from './shared-files.ts';
 import {
   type AppendedEntry,
   type ItemOutcome,
   type LogHead,
   type LogPart,
+  migrations,
   type NewEntry,
-  nodeSilentMs,
-} from './terms.ts';
+} from './schema.ts';
+import { createFiles, nodeSilentMs } from './shared-files.ts';
 
 /** The oldest supported version of PostgreSQL, as `server_version_num`. */
 const versionMin = 150_000;

@@ -17,7 +17,6 @@ import type { Logger } from '../../core/terms/ports.ts';
 import type { FileSync } from '../../store/store.ts';
 import type { Connections } from './connection.ts';
 import type { SharedLog } from './postgres-log.ts';
-import { nodeSilentMs } from './terms.ts';
 
 /** Table and function of files. */
 export const fileSql = `
@@ -134,6 +133,12 @@ export function startFileSync(
   const failed = 'failed to copy files of the shared log; retrying';
   return startJob({ every: { firstMs: 0, intervalMs }, run: sync, failed }, { pause, random, log });
 }
+
+/**
+ * A node reports every five seconds. Without a report for this time, it counts as stopped. `earshot.report` has the same
+ * limit.
+ */
+export const nodeSilentMs = 20_000;
 
 /** Digest by which nodes report the credentials that they accept. */
 export function credentialsDigest(pairs: CredentialPairs): string {

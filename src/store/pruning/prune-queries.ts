@@ -134,23 +134,17 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
   // An empty database has one page for each table and index.
   const pages = query('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
   const emptyBytes = pages * Number(database.pragma('page_size', { simple: true }));
+  const bytesEach = total === 0 ? 0 : (usedBytes - emptyBytes) / total;
   const blockers = pruneBlockers(database);
   const last = lastPosition(database);
   const firstBlocked = Math.min(last, ...blockers.map(({ position }) => position));
-
-  /** Estimates the time of receipt before which notifications exceed the maximum size. */
-  function sizeLimitUs(): number {
-    const { bytes } = request.keep;
-    const excess = bytes === null ? 0 : usedBytes - quarantineBytes(database) - bytes;
-    if (excess <= 0) return 0;
-    const count = Math.ceil((excess / (usedBytes - emptyBytes)) * total);
-    const oldest =
-      'SELECT received_at_us FROM notification ORDER BY received_at_us LIMIT 1 OFFSET ?';
-    return query(oldest, count) ?? Number.POSITIVE_INFINITY;
-  }
-
   const sinceUs = keptSinceUs(request) ?? 0;
-  const requestedUs = Math.max(sinceUs, sizeLimitUs());
+  const excess = usedBytes - quarantineBytes(database) - (request.keep.bytes ?? usedBytes);
+  const oldest = 'SELECT received_at_us FROM notification ORDER BY received_at_us LIMIT 1 OFFSET ?';
+  // Estimates the time of receipt before which notifications exceed the maximum size.
+  const sizeLimitUs =
+    excess > 0 ? (query(oldest, Math.ceil(excess / bytesEach)) ?? Number.POSITIVE_INFINITY) : 0;
+  const requestedUs = Math.max(sinceUs, sizeLimitUs);
   const blockedFrom =
     'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
   const untilUs = Math.min(requestedUs, query(blockedFrom, firstBlocked) ?? 0);
@@ -165,7 +159,7 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
     notifications: count,
     fromUs: count === 0 ? null : query('SELECT min(received_at_us) FROM notification'),
     untilUs: count === 0 ? null : untilUs,
-    bytes: total === 0 ? 0 : Math.round(((usedBytes - emptyBytes) * count) / total),
+    bytes: Math.round(bytesEach * count),
     quarantined: query(entries, Math.max(sinceUs, untilUs), Number(request.withQuarantined)) ?? 0,
     heldBy: blockers
       .filter(({ position }) => position < requestedPosition)

@@ -34,15 +34,15 @@ export interface LoggedNotification {
   record: ProductRecord | null;
 }
 
-/** State of a product: its newest record that is not of a deletion, and its newest deletion. */
-interface ProductState {
-  lifeUs: number | null;
-  lifePosition: number | null;
-  /** Time of the newest deletion, with or without a record. */
-  goneUs: number | null;
-  goneRecordUs: number | null;
-  gonePosition: number | null;
-}
+/** Columns of the state: the newest record that is not of a deletion, and the newest deletion, with or without a record. */
+const registers = [
+  'life_us',
+  'life_position',
+  'gone_us',
+  'gone_record_us',
+  'gone_position',
+] as const;
+type ProductState = Record<(typeof registers)[number], number | null>;
 
 /** State of a product in one notification. */
 interface StateUpdate {
@@ -60,37 +60,20 @@ interface StateUpdate {
 type StoredProduct = ProductState & {
   id: number;
   name: string | null;
-  sensingStartUs: number | null;
+  sensing_start_us: number | null;
 };
 
 /** A record without a date counts as older than one with a date. */
 const undatedUs = -1;
 
-const unknownState: ProductState = {
-  lifeUs: null,
-  lifePosition: null,
-  goneUs: null,
-  goneRecordUs: null,
-  gonePosition: null,
-};
+const unknownState = Object.fromEntries(registers.map((name) => [name, null])) as ProductState;
 
-const stateColumns = [
-  'life_us',
-  'life_position',
-  'gone_us',
-  'gone_record_us',
-  'gone_position',
-  'record_position',
-  'deleted',
-  'deletion_us',
-];
+const stateColumns = [...registers, 'record_position', 'deleted', 'deletion_us'];
 const recordColumns = [...stateColumns, 'deletion_cause', ...derivedColumns];
 const assigned = (columns: readonly string[]) => columns.map((one) => `${one} = ?`).join(', ');
 const marks = (count: number) => Array(count).fill('?').join(', ');
 
-const findSql = `SELECT id, life_us AS lifeUs, life_position AS lifePosition, gone_us AS goneUs,
-    gone_record_us AS goneRecordUs, gone_position AS gonePosition, name,
-    sensing_start_us AS sensingStartUs
+const findSql = `SELECT id, name, sensing_start_us, ${registers.join(', ')}
   FROM product WHERE product_id = ?`;
 const insertSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
   VALUES (${marks(3 + recordColumns.length)})`;
@@ -209,7 +192,7 @@ function writeFootprint(
   const geometry = view.geometry();
   const stored = geometry === null || shape === null ? null : storedFootprint(geometry);
   if (known !== undefined) {
-    const isSame = known.sensingStartUs === sensingStartUs;
+    const isSame = known.sensing_start_us === sensingStartUs;
     if (isSame && hasFootprint(index, id, stored)) return;
     removeFootprint(index, id);
   }
@@ -276,24 +259,25 @@ function updated(
     recordUs !== null &&
     (us === null || other === null || recordUs > us || (recordUs === us && isLarger(other)));
   if (!deleted) {
-    if (!wins(state.lifeUs, state.lifePosition)) return state;
-    return { ...state, lifeUs: recordUs, lifePosition: position };
+    if (!wins(state.life_us, state.life_position)) return state;
+    return { ...state, life_us: recordUs, life_position: position };
   }
   const deletedUs = recordUs ?? notifiedUs;
-  const goneUs = Math.max(state.goneUs ?? deletedUs, deletedUs);
-  const known = { ...state, goneUs };
-  if (!wins(state.goneRecordUs, state.gonePosition)) return known;
-  return { ...known, goneRecordUs: recordUs, gonePosition: position };
+  const known = { ...state, gone_us: Math.max(state.gone_us ?? deletedUs, deletedUs) };
+  if (!wins(state.gone_record_us, state.gone_position)) return known;
+  return { ...known, gone_record_us: recordUs, gone_position: position };
 }
 
 /** Returns the current state. On a tie, the deletion wins: a deleted product is not modified. */
-function currentOf({ lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition }: ProductState): {
+function currentOf(state: ProductState): {
   deleted: boolean;
   /** Position of the notification with the product's current record; null without any record. */
   recordPosition: number | null;
   /** Deletion time of a tombstone: from its record, otherwise from the newest deletion. */
   deletionDateUs: number | null;
 } {
+  const { life_us: lifeUs, life_position: lifePosition, gone_us: goneUs } = state;
+  const { gone_record_us: goneRecordUs, gone_position: gonePosition } = state;
   const deleted = goneUs !== null && goneUs >= (lifeUs ?? goneUs);
   if (!deleted) return { deleted, recordPosition: lifePosition, deletionDateUs: null };
   // After a deletion without a record, the last known record stays.
@@ -305,8 +289,7 @@ function currentOf({ lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition }:
 
 /** Returns the values in the order of `stateColumns`. */
 function stateValues(state: ProductState) {
-  const { lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition } = state;
   const { deleted, recordPosition, deletionDateUs } = currentOf(state);
-  const registers = [lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition];
-  return [...registers, recordPosition, Number(deleted), deletionDateUs];
+  const values = registers.map((name) => state[name]);
+  return [...values, recordPosition, Number(deleted), deletionDateUs];
 }

@@ -7,7 +7,7 @@ import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted } from '../core/cli/io.ts';
 import { loadServed, type ServeConfig } from '../core/config/config.ts';
 import { checkConsolePassword } from '../core/doctor/steps.ts';
-import type { Closers } from '../core/host/job.ts';
+import { type Closers, createClosers } from '../core/host/job.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
 import type { Intake, Logger } from '../core/terms/ports.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -55,19 +55,13 @@ export async function start(
   const config = loadServed(io, 'start', { hasEndpoint });
   if (!hasEndpoint && config.account === null) throw withoutAccount();
   // Loaded on demand: other commands do not need the server.
-  const [
-    { captureConsole, createLogger },
-    { markServed },
-    { serve },
-    { startBackgroundJobs },
-    { createClosers },
-  ] = await Promise.all([
-    import('../core/cli/logger.ts'),
-    import('./running-receiver.ts'),
-    import('./serve.ts'),
-    import('./background.ts'),
-    import('../core/host/job.ts'),
-  ]);
+  const [{ captureConsole, createLogger }, { markServed }, { serve }, { startBackgroundJobs }] =
+    await Promise.all([
+      import('../core/cli/logger.ts'),
+      import('./running-receiver.ts'),
+      import('./serve.ts'),
+      import('./background.ts'),
+    ]);
   const log = createLogger(io, config.logLevel);
   const closers = createClosers();
   const release = captureConsole((text) => log.warn({ text }, 'message of a library'));
@@ -122,16 +116,15 @@ async function untilReadable(
   log: Logger,
   { signal }: Pick<Io, 'signal'>,
 ): Promise<boolean> {
-  let reason: string | null = null;
+  let isLogged = false;
   while (!signal.aborted) {
     try {
       await store.lastPosition();
       return true;
     } catch (error) {
       if (!isAppError(error, 'unavailable')) throw error;
-      const newReason = errorText(error);
-      if (newReason !== reason) log.error({ reason: newReason }, 'the log cannot be read');
-      reason = newReason;
+      if (!isLogged) log.error({ reason: errorText(error) }, 'the log cannot be read');
+      isLogged = true;
     }
     await pause(readRetryMs, signal);
   }

@@ -7,7 +7,7 @@ import { AppError, type ErrorCode, errorText, isAppError } from '../terms/app-er
 import { printable } from '../terms/text.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
-import { asCalled, nameCalledIn, namingCommands, painter } from './output.ts';
+import { asCalled, namingCommands, painter } from './output.ts';
 
 /** Runs `argv` (without the program's name). Never throws: prints every failure to stderr. */
 export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
@@ -37,11 +37,6 @@ function environmentHint(io: Io, [name]: readonly string[]): string {
   const { workingDir, env } = io;
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
-  // npm runs a script in the project's folder, not in the caller's.
-  const { INIT_CWD: calledIn = workingDir } = env;
-  if (existsSync(join(calledIn, '.env'))) {
-    return `npm runs its scripts in ${printable(workingDir)}, but the file .env is in ${printable(calledIn)}. In the folder of .env, use \`${printable(nameCalledIn(calledIn, io))}\`.\n`;
-  }
   // These have already printed how to set up the folder.
   if (name === 'status' || name === 'doctor') return '';
   return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To try earshot without an account: \`earshot demo\`.\n`;

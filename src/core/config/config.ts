@@ -143,7 +143,7 @@ export function checkServed(
   const ignored: object = hasEndpoint ? {} : noEndpoint;
   const names = sectionsOf(environment, [group]).filter((name) => !(name in ignored));
   const { config, problems } = checkSections(environment, names);
-  return { config: Object.freeze({ ...ignored, ...config }), problems };
+  return { config: { ...ignored, ...config }, problems };
 }
 
 /** Loads a group of a receiver as `loadConfig` does. */

@@ -157,13 +157,13 @@ export function checkSections(
     };
     try {
       const value = read(reader);
-      if (problems.length === 0) config[section] = frozen(value);
+      if (problems.length === 0) config[section] = value;
     } catch (error) {
       if (error !== stopped) throw error;
     }
     all.push(...problems);
   }
-  return { config: Object.freeze(config), problems: distinct(all) };
+  return { config, problems: distinct(all) };
 }
 
 const stopped = Symbol('a section has problems');
@@ -174,8 +174,7 @@ function distinct(problems: readonly ConfigProblem[]): ConfigProblem[] {
 }
 
 /** Throws one `configuration` error that lists all problems; returns without one. */
-export function refuseProblems(found: readonly ConfigProblem[]): void {
-  const problems = distinct(found);
+export function refuseProblems(problems: readonly ConfigProblem[]): void {
   if (problems.length === 0) return;
   const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
   throw new AppError(
@@ -268,11 +267,4 @@ function unknownNames({ env, settings }: Environment): ConfigProblem[] {
     const advice = nearest === null ? 'Remove it.' : `Did you mean ${nearest}?`;
     return { variable, message: `${variable} is not a known variable.`, advice };
   });
-}
-
-/** Freezes a value recursively. */
-function frozen<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null) return value;
-  for (const inner of Object.values(value)) frozen(inner);
-  return Object.freeze(value);
 }

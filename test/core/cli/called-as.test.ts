@@ -1,6 +1,6 @@
 /** Messages name commands as the user calls the program; data and JSON use the plain name. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { app } from '../../../src/app.ts';
@@ -25,18 +25,6 @@ describe('a message', () => {
     expect(out).toContain(`\n  $ ${name} query --since 24h --event created `);
     const doctor = await runCommand('doctor', { env });
     expect(doctor.out).toContain(`\`${name} credentials create\``);
-  });
-
-  it('reports that npm runs its scripts in another folder than the one with the settings', async () => {
-    const [workingDir, trial] = [temporaryDirectory(), join(temporaryDirectory(), 'sandbox-trial')];
-    mkdirSync(trial);
-    writeFileSync(join(trial, '.env'), '');
-    const env = { ...byPath, INIT_CWD: trial };
-    const { err } = await runCommand('start', { env, workingDir });
-    expect(err).toContain(
-      `npm runs its scripts in ${workingDir}, but the file .env is in ${trial}.`,
-    );
-    expect(err).toContain('In the folder of .env, use `');
   });
 });
 

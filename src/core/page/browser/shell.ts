@@ -14,16 +14,8 @@ addForms();
 addCopyButtons();
 setInterval(() => updateAges(document), 5_000);
 addFilterField();
-for (const area of document.querySelectorAll<HTMLElement>('.by-hour')) showFirstMissing(area);
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
 if (refreshed !== null) keepFresh(refreshed.dataset.refresh ?? '');
-
-/** Scrolls a table that is wider than the window to its first missing hour. */
-function showFirstMissing(area: HTMLElement): void {
-  const cell = area.querySelector<HTMLElement>('.cell.bad')?.closest('td') ?? null;
-  if (cell === null || area.scrollWidth <= area.clientWidth) return;
-  area.scrollLeft = cell.offsetLeft - area.clientWidth / 2;
-}
 
 function addThemeButton(): void {
   const button = document.querySelector<HTMLButtonElement>('[data-theme-button]');
@@ -74,7 +66,7 @@ function submitState(form: HTMLFormElement, submitter: HTMLElement | null = null
   location.assign(url);
 }
 
-/** Adds the keys of the filter (`/` focuses it), the buttons that insert a condition, and the way back from a product to its search. */
+/** Adds the keys of the filter (`/` focuses it), the buttons that insert a condition. */
 function addFilterField(): void {
   const field = document.querySelector<HTMLTextAreaElement>('textarea[data-search]');
   document.addEventListener('keydown', (event) => {
@@ -82,7 +74,6 @@ function addFilterField(): void {
     event.preventDefault();
     document.querySelector<HTMLElement>('[data-search]')?.focus();
   });
-  keepSearch(field !== null);
   if (field === null) return;
   field.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') field.blur();
@@ -105,17 +96,6 @@ function insertCondition(field: HTMLTextAreaElement, condition: string): void {
   if (!document.execCommand('insertText', false, text)) field.setRangeText(text);
   const value = field.value.indexOf('…', start);
   field.setSelectionRange(value, value + 1);
-}
-
-/** Pages send no referrer, so the tab remembers the search to which the page of a product leads back. */
-function keepSearch(isSearch: boolean): void {
-  try {
-    if (isSearch) sessionStorage.setItem('search', location.search);
-    const back = document.querySelector<HTMLAnchorElement>('a[data-back]');
-    if (back !== null) back.search = sessionStorage.getItem('search') ?? '';
-  } catch {
-    // The browser blocks storage: the link leads to all products.
-  }
 }
 
 function addCopyButtons(): void {

@@ -61,7 +61,7 @@ export async function productPage(parts: ConsoleParts, request: PageRequest): Pr
   const show = (title: string, blocks: readonly Block[]) => renderReport({ title, blocks }, nowUs);
   return {
     title: name,
-    controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
+    controls: html`<p class="note">${download}<a href="/products">All products</a></p>`,
     body: html`<div class="product">
 <div class="aside">${show('State', found === null ? notIndexed : state(found))}</div>
 <div class="aside">${found === null ? '' : footprintPanel(found, request)}${added}</div></div>

@@ -111,12 +111,10 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
     await follow(page, page.getByRole('link', { name: 'received since' }));
     await page.waitForURL((url) => !url.searchParams.has('since'));
     expect(await box.inputValue()).toMatch(changed);
-    const { search } = new URL(page.url());
     await follow(page, page.locator('[data-list] tbody a').first());
     await page.waitForURL(/products\/[0-9a-f-]+$/);
     await follow(page, page.getByRole('link', { name: 'All products' }));
-    await page.waitForURL(/filter=/);
-    expect(new URL(page.url()).search).toBe(search);
+    await page.waitForURL(/products$/);
     expect(problems).toEqual([]);
   });
 

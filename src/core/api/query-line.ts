@@ -7,6 +7,7 @@ import type { Context } from 'hono';
 import { filterDepthMax } from '../../filter/cursor.ts';
 import { createBodyReceiver } from '../http/request-body.ts';
 import { AppError } from '../terms/app-error.ts';
+import { isTooDeep } from '../terms/notification.ts';
 import type { Address } from './app.ts';
 
 export interface QueryLineOptions {
@@ -235,8 +236,8 @@ export function sent({ env }: Context<Environment>): Promise<void> {
 /** Maximum memory of all bodies that are being received or wait to be parsed. */
 const allBytesMax = 2 ** 20;
 
-/** Maximum number of lists, objects and texts in a body. Numbers do not count. */
-export const bodyPartsMax = 5_000;
+const tooDeep = () =>
+  new AppError('invalid', `The body is nested deeper than ${filterDepthMax} levels.`);
 
 /** Resolves with what `parse` returns for the text of a body. Rejects as `createBodyReceiver` and `parse` do. */
 type ReadQueryBody = <Result>(
@@ -254,46 +255,11 @@ export function createQueryBodyReader(bytesMax: number): ReadQueryBody {
     const { bytes, release } = await receive(incoming);
     try {
       return await inTurn(() => {
-        requireSmall(bytes);
+        if (isTooDeep(bytes, filterDepthMax)) throw tooDeep();
         return parse(new TextDecoder().decode(bytes));
       });
     } finally {
       release();
     }
   };
-}
-
-const codes = (text: string) => Array.from(text, (character) => character.charCodeAt(0));
-const [quote, backslash] = codes('"\\');
-const opening = new Set(codes('[{'));
-const closing = new Set(codes(']}'));
-
-/**
- * Refuses JSON that would take long to parse and check: nested deeper than `filterDepthMax`, or of too many parts.
- * Reads each byte once. Throws `invalid`. Other texts pass: the parser refuses them.
- */
-export function requireSmall(bytes: Uint8Array): void {
-  let [depth, parts] = [0, 0];
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (closing.has(byte)) depth -= 1;
-    if (byte !== quote && !opening.has(byte)) continue;
-    parts += 1;
-    if (byte === quote) at = endOfText(bytes, at);
-    else depth += 1;
-    if (depth > filterDepthMax || parts > bodyPartsMax) {
-      throw new AppError(
-        'invalid',
-        `The body is nested deeper than ${filterDepthMax} levels, or has more than ${bodyPartsMax} lists, objects and texts.`,
-        { advice: 'Split it into several queries.' },
-      );
-    }
-  }
-}
-
-/** Returns the position of the quote that ends the text. */
-function endOfText(bytes: Uint8Array, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
-  return at;
 }

@@ -43,13 +43,9 @@ export function problemResponse(
   const own = error instanceof AppError && status < 500;
   const detail = own ? errorText(error) : code === 'unavailable' ? storeDetail : internalDetail;
   const details = own && error.details.length > 0 ? { errors: error.details } : {};
-  const body = { type: 'about:blank', title, status, detail, ...details, requestId };
-  const headers: Record<string, string> = {
-    'Content-Type': 'application/problem+json',
-    ...extraHeaders,
-  };
-  if (code === 'unavailable') headers['Retry-After'] = String(retryAfterSeconds);
-  return new Response(JSON.stringify(body), { status, headers });
+  const retry = code === 'unavailable' ? { 'Retry-After': String(retryAfterSeconds) } : {};
+  const headers = { ...extraHeaders, ...retry } as Record<string, string>;
+  return problemJson({ title, status, detail, ...details, requestId }, headers);
 }
 
 /** Returns the HTTP status of an error. */

@@ -6,14 +6,12 @@ import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts'
 import { shellText } from '../../core/page/browser/texts.ts';
 import { type Bar, barChart } from '../../core/page/charts.ts';
 import {
-  choice,
   indexLag,
   lagNote,
   type PageRequest,
   type PageRoute,
   periodChoice,
   stateForm,
-  subscriptionNames,
 } from '../../core/page/layout.ts';
 import {
   age,
@@ -63,8 +61,7 @@ export const overviewPage: PageRoute = {
   back: '24h',
   list: async (parts, request) => {
     const { status, state } = request;
-    const [controls, arrivals, coverage, products] = await Promise.all([
-      controlsOf(parts, state),
+    const [arrivals, coverage, products] = await Promise.all([
       arrivalsPanel(parts, request),
       coveragePanel(parts, request),
       productsPanel(parts, request),
@@ -72,24 +69,12 @@ export const overviewPage: PageRoute = {
     return {
       title: 'Overview',
       refresh: true,
-      controls,
+      controls: stateForm('/', periodChoice(state, '24h'), { subscription: state.subscription }),
       body: html`${health(status)}<div class="grid overview">
 <div class="span">${arrivals}</div>${coverage}${alertsPanel(request)}<div class="span">${products}</div></div>`,
     };
   },
 };
-
-/** The overview is about all subscriptions; another page may have limited it to one. */
-async function controlsOf(parts: ConsoleParts, state: PageState): Promise<Html> {
-  const period = periodChoice(state, '24h');
-  if (state.subscription === undefined) return stateForm('/', period);
-  const names = (await subscriptionNames(parts)).map((name) => [name, name] as const);
-  const options = [['', 'all'], ...names] as const;
-  return stateForm(
-    '/',
-    html`${choice('subscription', 'subscription', options, state.subscription)}${period}`,
-  );
-}
 
 /** Renders the state in one sentence, the next step with its commands, and the other problems. */
 function health(status: Status): Html {

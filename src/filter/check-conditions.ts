@@ -9,6 +9,7 @@ import {
   fieldsOf,
   findField,
   publishedAttributes,
+  publishedCollections,
 } from './fields.ts';
 import type {
   AttributeKind,
@@ -22,7 +23,6 @@ import type {
 import { type Fault, quoted, type Span } from './finding.ts';
 import { polygonsOf } from './geometry/ring.ts';
 import { geometryFaults } from './geometry/validity.ts';
-import { publishedCollections } from './missions.ts';
 import { attributeForm, showText } from './print.ts';
 import { groupIn, knownProductTypes } from './product-conditions.ts';
 import { asTruth } from './values.ts';

@@ -7,52 +7,11 @@ export interface Span {
   readonly end: number;
 }
 
-/** Codes of findings; the set is closed, so that programs can act on them. */
-type FindingCode =
-  // syntax errors
-  | 'too-long'
-  | 'too-deep'
-  | 'too-many-conditions'
-  | 'unexpected'
-  | 'missing-parenthesis'
-  | 'missing-condition'
-  | 'missing-joint'
-  | 'missing-operator'
-  | 'missing-value'
-  | 'unclosed-text'
-  | 'wrong-quotes'
-  | 'wrong-operator'
-  | 'not-a-literal'
-  | 'not-a-filter'
-  | 'unknown-function'
-  | 'invalid-attribute-condition'
-  // semantic errors
-  | 'unknown-field'
-  | 'field-of-other-entity'
-  | 'wrong-type'
-  | 'invalid-geometry'
-  // warnings
-  | 'empty'
-  | 'capitals'
-  | 'precedence'
-  | 'undocumented-operator'
-  | 'undocumented-form'
-  | 'undocumented-attribute-kind'
-  | 'unknown-attribute'
-  | 'attribute-kind'
-  | 'attribute-cast'
-  | 'attribute-value'
-  | 'unknown-collection'
-  | 'unknown-product-type'
-  | 'product-type-group'
-  | 'name-without-collection'
-  | 'odd-id'
-  | 'wide-edge';
-
 /** A filter with an error cannot be used; one with warnings can. */
 export interface FilterFinding extends Span {
   readonly severity: 'error' | 'warning';
-  readonly code: FindingCode;
+  /** A fixed word for programs, such as `unknown-field`. */
+  readonly code: string;
   /** Message of one or two sentences. Contains parts of the filter: escape control characters before printing. */
   readonly message: string;
   /** The syntax that is valid at this position. */

@@ -1,7 +1,7 @@
 /** Values derived from a product record: the columns of the product index, the facts of a row, and the cells of lists. */
 import { shortDateUs } from '../core/terms/dates.ts';
 import { printable } from '../core/terms/text.ts';
-import { satelliteOf } from './missions.ts';
+import { satelliteOf } from './fields.ts';
 import { type NamedProduct, parseProductName } from './product-name.ts';
 import { type ProductView, productView } from './product-view.ts';
 import type { ProductRow } from './products.ts';

@@ -2,11 +2,11 @@
 
 import { readDateUs } from '../core/terms/dates.ts';
 import { toProductJson, toProductLinks } from '../core/terms/read-models.ts';
+import { findMission, missionOfName } from './fields.ts';
 import { type AnyGeometry, type AttributeKind, attributeKinds } from './filter-tree.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
 import { type Shape, toShape } from './geometry/shape.ts';
-import { findMission, missionOfName } from './missions.ts';
 import type { FoundProduct } from './products.ts';
 import { type ProductRecord, partOf, textOrNull } from './values.ts';
 

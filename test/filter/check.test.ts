@@ -17,22 +17,16 @@ describe('the check reports an error', () => {
   it.each(
     rowsOf(String.raw`
       «Nmae» eq 'a' ¦ unknown-field ¦ no property \x60Nmae\x60.*Did you mean Name\?
-      «PublicationDat» gt 2024-01-01 ¦ unknown-field ¦ Did you mean PublicationDate\?
-      «foo» eq 'bar' ¦ unknown-field ¦ Name, Id, Collection/Name.*undefined
       «contentdate» gt 2024-01-01 ¦ unknown-field ¦ ContentDate/Start or ContentDate/End
-      «cloudCovr» lt 20 ¦ unknown-field ¦ Did you mean cloudCover\?
       «cloudCover» lt 20 ¦ unknown-field ¦ is an attribute: Attributes/OData.CSC.DoubleAttribute
-      «Attributes/cloudcover» lt 20 ¦ unknown-field ¦ is an attribute.*'cloudCover'
       «constructor» eq 'a' ¦ unknown-field ¦ no property \x60constructor\x60
       «Footprint» eq 'a' ¦ unknown-field ¦ Intersects\(area
       «attributes» eq 'a' ¦ unknown-field ¦ any\(
       «DeletionDate» gt 2024-01-01 ¦ field-of-other-entity ¦ of DeletedProducts, not of Products
       Name eq «20» ¦ wrong-type ¦ single quotes: \x60'20'\x60
-      Id eq «2024-01-01» ¦ wrong-type ¦ a GUID
       ContentDate/Start gt «2024» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'yesterday'» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'2024-05-01T10:00:00+0100'» ¦ wrong-type ¦ a date such as
-      ContentDate/Start gt «'2024-05-01T10:00:00.1234567890Z'» ¦ wrong-type ¦ a date such as
       Online eq «'yes'» ¦ wrong-type ¦ true or false
       contains(«ContentDate/Start»,'2024') ¦ wrong-type ¦ needs a string property
       ${markedPlace('POLYGON((4 50,5 50,5 51,4 51))')} ¦ invalid-geometry ¦ 4 51 is not closed
@@ -58,12 +52,9 @@ describe('the check warns about a trap', () => {
       Name «in» ('a') ¦ undocumented-operator ¦ joined by \x60or\x60
       Name eq 'a' «AND» Name eq 'b' ¦ capitals ¦ Write \x60and\x60
       Id eq «'x'» ¦ odd-id ¦ GUID
-      Collection/Name eq «'SENTINEL2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
       Collection/Name eq «'S2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
-      Collection/Name eq «'s-5p'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-5P'
       ${on('String', "'productType'", "eq «'IW_GRHD_1S'»")} ¦ unknown-product-type ¦ Did you mean 'IW_GRDH_1S'
       ${on('String', "'productType'", "eq «'S2MSI'»")} ¦ unknown-product-type ¦ Did you mean 'S2MSI1C' or 'S2MSI2A'
-      ${on('String', "'productType'", "eq «'NO2'»")} ¦ unknown-product-type ¦ It may be new
       ${on('String', "'productType'", "ge «'GRD'»")} ¦ product-type-group ¦ with \x60eq\x60 only; \x60ge\x60 compares the name
       not ${on('String', "'productType'", "eq «'GRD-COG'»")} ¦ product-type-group ¦ may not exclude the types of the group GRD-COG
       «contains(Name,'a')» ¦ name-without-collection ¦ Collection/Name eq
@@ -72,10 +63,7 @@ describe('the check warns about a trap', () => {
       ${on('Integer', "'orbitNumber'", 'eq 1', '«a/OData.CSC.DoubleAttribute/Value»')} ¦ attribute-cast ¦ Integer and Double.*type of the literal\. \| undefined \| undefined$
       ${on('Double', "'cloudCover'", "lt «'20'»")} ¦ attribute-value ¦ not fit the type Double.*match nothing.*Remove the quotes
       ${on('String', "'productType'", 'eq «5»')} ¦ attribute-value ¦ not fit the type String.*quotes: \x60'5'\x60
-      ${on('Integer', "'orbitNumber'", 'eq «true»')} ¦ attribute-value ¦ not fit the type Integer.*match nothing
-      ${on('DateTimeOffset', "'processingDate'", "gt «'then'»")} ¦ attribute-value ¦ not fit the type DateTimeOffset.*match nothing
       Online eq «'true'» ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*Remove the quotes
-      startswith(«Id»,'79') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it
       Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0» ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'
       OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*Footprint=geography
       «Intersects»(Footprint=geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*OData.CSC.Intersects
@@ -132,31 +120,15 @@ describe('a bare attribute name', () => {
   });
 });
 
-/** An attribute, the kinds that a condition names for it, and the value. */
-const cast = (name: string, outer: string, inner: string, value: string) =>
-  on(outer, `'${name}'`, value, `a/OData.CSC.${inner}Attribute/Value`);
-
-describe('attribute kinds as current clients write them', () => {
-  it('give no hint to quote a number of a numeric or unknown attribute', () => {
-    const kinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean'];
-    const names = ['relativeOrbitNumber', 'cloudCover', 'newOrbit'];
-    const values = ['eq 122', "eq '122'", 'in (122,123)', "in ('122','123')"];
-    let hints = 0;
-    for (const name of names)
-      for (const outer of kinds)
-        for (const inner of kinds)
-          for (const value of values) {
-            const { tree, findings } = checkFilter(cast(name, outer, inner, value), 'Products');
-            expect(tree).not.toBeNull();
-            expect(findings.every(({ severity }) => severity === 'warning')).toBe(true);
-            for (const { hint = '' } of findings) {
-              expect(hint).not.toMatch(/'12\d'|in single quotes|add quotes/i);
-              hints += 1;
-            }
-          }
-    expect(hints).toBeGreaterThan(400);
-  });
-});
+it.each(['relativeOrbitNumber', 'newOrbit'])(
+  'gives no hint to quote a number of the attribute %s, which lost a client all results',
+  (name) => {
+    for (const kind of ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean']) {
+      const { findings } = checkFilter(on(kind, `'${name}'`, 'eq 122'), 'Products');
+      for (const { hint = '' } of findings) expect(hint).not.toMatch(/single quotes/);
+    }
+  },
+);
 
 describe('a filter with several faults', () => {
   const text = "foo eq 1 and Name eq 2 and Id in ('x') and DeletionCause eq 'a'";

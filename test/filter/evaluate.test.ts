@@ -1,5 +1,4 @@
 /** Evaluation of filters on products, and descriptions of filters. */
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { describeFilter } from '../../src/filter/describe.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
@@ -44,21 +43,13 @@ describe('a filter on a product', () => {
     rowsOf(`
       true ¦ Name eq 'S2A_MSIL2A_\u{1f6f0}' ¦ texts are compared exactly
       false ¦ Name eq 's2a_msil2a_\u{1f6f0}' ¦ case matters
-      false ¦ contains(Name,'msil') ¦ case matters inside a text
-      true ¦ contains(Name,'MSIL')
-      true ¦ startswith(Name,'S2A_')
       false ¦ endswith(Name,'S2A_')
       true ¦ Name gt 'S2A_MSIL2A_\uffee' ¦ texts are ordered by code point
-      true ¦ Name gt 'S2A_MSIL2A_' ¦ a longer text is greater
-      true ¦ contains(name,'MSIL') ¦ names of fields match in any case
       true ¦ Id eq '0ce0aaf7-9708-44E5-a35f-5171947aa748' ¦ ids match in any case
       true ¦ Id in (0ce0aaf7-9708-44e5-a35f-5171947aa748) ¦ ids without quotes
-      true ¦ startswith(Id,'0ce0aaf7-')
       true ¦ Collection/Name eq 'SENTINEL-2' ¦ the collection is derived
-      true ¦ Name in ('x','S2A_MSIL2A_\u{1f6f0}')
       false ¦ Online ne true
       true ¦ Online eq 'true' ¦ a boolean in quotes
-      true ¦ PublicationDate eq 2024-05-01T12:00:00.500Z ¦ dates without a zone are UTC
       true ¦ PublicationDate eq 2024-05-01T14:00:00.5+02:00 ¦ dates in another zone
       true ¦ PublicationDate ge '2024-05-01' ¦ dates in quotes
       true ¦ ContentDate/Start gt 2024-05-01T10:00:00.000000Z ¦ microseconds count
@@ -68,35 +59,25 @@ describe('a filter on a product', () => {
       true ¦ ${any('cloudCover', 'Integer', 'lt 20')} ¦ a number matches under any kind
       true ¦ ${any('cloudCover', 'Double', 'eq 12', 'String')} ¦ the value decides, not the kind
       false ¦ ${any('cloudCover', 'Double', "eq '12'")} ¦ a quoted value is no number
-      false ¦ ${any('cloudCover', 'Double', "ne '12'")} ¦ a quoted value is no number when negated
-      true ¦ ${any('processingDate', 'String', 'gt 2024-05-01')} ¦ a date under another kind
       true ¦ ${any('tileId', 'String', "in ('32UUU','33UUU')")}
-      false ¦ ${any('tileId', 'String', "in ('32UUU','34UUU')")}
       true ¦ not ${any('tileId', 'String', "in ('32UUU','34UUU')")}
       true ¦ ${any('orbitNumber', 'String', "in ('x',15)")} ¦ several of mixed types
-      true ¦ ${any('orbitNumber', 'String', 'eq 15', 'Integer')} ¦ a number stored as text
       false ¦ ${any('orbitNumber', 'String', "eq '15'")} ¦ a number stored as text, compared as text
       false ¦ ${any('level', 'String', 'lt 9', 'Integer')} ¦ a text that is a number
-      true ¦ ${any('level', 'String', "lt '9'")} ¦ a text compared as text
       false ¦ ${any('tileId', 'String', 'ne 5', 'Integer')} ¦ a text that is not a number
       false ¦ ${any('TileId', 'String', "eq '33UUU'")} ¦ case matters in attribute names
-      true ¦ ${any('processingDate', 'DateTimeOffset', 'eq 2024-05-01T11:00:00Z')}
       true ¦ ${any('processingDate', 'DateTimeOffset', "lt '2024-05-02'")} ¦ dates in quotes
       true ¦ ${any('sliceProductFlag', 'Boolean', 'eq false')}
       true ¦ ${any('flagText', 'Boolean', 'eq true')} ¦ a boolean stored as text
-      true ¦ ${any('tileId', 'String', "ne 'x'")}
       false ¦ ${any('missing', 'String', "ne 'x'")} ¦ ne of an absent attribute
       true ¦ not (${any('missing', 'String', "eq 'x'")}) ¦ a negated condition on an absent attribute
       false ¦ ${any('nothing', 'String', "ne 'x'")} ¦ an attribute without a value
-      false ¦ ${any('thing', 'String', "ne 'x'")} ¦ an object as a value
       false ¦ DeletionDate lt 2030-01-01 ¦ an absent field in an ordered comparison
       true ¦ DeletionCause ne 'x' ¦ an absent field is not equal
-      true ¦ not (DeletionCause eq 'x')
       false ¦ DeletionCause in ('x')
       false ¦ contains(DeletionCause,'') ¦ a function of an absent field
       false ¦ Foo eq 'x' ¦ an unknown field is absent
       true ¦ Online eq true or Online eq true and Online eq false ¦ and binds before or
-      true ¦ ${area('POINT(15 45)')}
       true ¦ ${area('POLYGON((20 50,21 50,21 51,20 50))')} ¦ at the border
       false ¦ ${area('POINT(20.1 50)')}
       true ¦ Intersects(Footprint,geography'SRID=4326;POINT(15 45)') ¦ a place after a comma
@@ -126,10 +107,6 @@ describe('a filter on a product', () => {
     ).toEqual([false, true, false]);
   });
 });
-
-const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
-const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
-const read = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
 
 const typeNames = [
   ...['IW_GRDH_1S', 'EW_GRDM_1S', 'SM_GRDH_1S', 'S3_GRDF_1A', 'IW_GRDH_1S-COG', 'S3_GRDH_1S-COG'],
@@ -170,13 +147,6 @@ describe('a group of product types', () => {
     expect(typesOf(any('productType', 'String', "eq 'CARD-BS'"))).toEqual(['CARD-BS']);
     const tile = { Attributes: [attribute('tileId', 'String', 'IW_GRDH_1S')] };
     expect(matches(any('tileId', 'String', "eq 'GRD'"), tile)).toBe(false);
-  });
-
-  it('matches the reported product', (context) => {
-    if (missing) context.skip(missing);
-    const { value } = JSON.parse(read('reported/product-type-group.json'));
-    const mission = "Collection/Name eq 'SENTINEL-1'";
-    expect(matches(`${mission} and ${any('productType', 'String', "eq 'GRD'")}`, value)).toBe(true);
   });
 
   it('is described with its types', () => {

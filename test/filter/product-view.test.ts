@@ -22,8 +22,6 @@ describe('a view of a record', () => {
     ['MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((9 9, 8 8, 9 8, 9 9)))', 'MultiPolygon'],
     ['MULTIPOINT ((3 1), (5 5))', 'MultiPoint'],
     ['POINT (3e0 1.0 250)', 'Point'],
-    ['LINESTRING (0 1, 9 1)', 'LineString'],
-    ['MULTILINESTRING ((0 9, 9 9), (3 1, 3 2))', 'MultiLineString'],
     ['POLYGON Z ((0 0 5, 4 0 5, 4 4 5, 0 0 5))', 'Polygon'],
     [
       'MULTIPOLYGON ZM (((0 0 1 2, 4 0 1 2, 4 4 1 2, 0 0 1 2)), ((9 9 1 2, 8 8 1 2, 9 8 1 2, 9 9 1 2)))',
@@ -31,10 +29,6 @@ describe('a view of a record', () => {
     ],
     ['LINESTRING M (0 1 7, 9 1 8)', 'LineString'],
     ['GEOMETRYCOLLECTION (POINT (9 9), LINESTRING (0 1, 9 1))', 'GeometryCollection'],
-    [
-      'GEOMETRYCOLLECTION Z (POINT Z (9 9 1), POLYGON Z ((0 0 1, 4 0 1, 4 4 1, 0 0 1)))',
-      'GeometryCollection',
-    ],
     [
       'GEOMETRYCOLLECTION (POINT (9 9), POINT EMPTY, GEOMETRYCOLLECTION (POINT (3 1)))',
       'MultiPoint',
@@ -50,8 +44,6 @@ describe('a view of a record', () => {
 
   it.each([
     "geography'SRID=4326;LINESTRING (10 45, 12 47)'",
-    "  geography'srid = 4326 ; LINESTRING(10 45,12 47)' ",
-    "geometry'SRID=4326;LINESTRING (10 45, 12 47)'",
     'SRID=4326;LINESTRING (10 45, 12 47)',
     'LINESTRING (10 45, 12 47)',
   ])('reads the text %s', (Footprint) => {
@@ -139,17 +131,12 @@ function isMet(filter: string, record: Readonly<Record<string, unknown>>): boole
 describe('a footprint made to stall', () => {
   it.each<[string, string, string | null]>([
     ['blanks before the type', full(' ', '', 'x'), null],
-    ['blanks before the parenthesis', full(' ', 'POLYGON', 'x'), null],
-    ['blanks after a position', full(' ', 'POINT (1 2', 'x)'), null],
     ['blanks and quotes at the end', full("' ", 'POINT (1 2)', 'x'), null],
     ['blanks without a meaning', full(' ', 'POINT (1 2)', "'"), 'Point'],
     ['one long number', full('1', 'POINT (', 'x)'), null],
-    ['one long fraction', full('1', 'POINT (1.', 'x 2)'), null],
     ['one long exponent', full('1', 'POINT (1e', ' 2)'), null],
-    ['dots', full('1.', 'POINT ('), null],
     ['positions without an end', full('1 2,', 'POLYGON (('), null],
     ['parentheses', full('(', 'MULTIPOLYGON '), null],
-    ['empty lists', full('(),', 'MULTIPOLYGON (', '())'), null],
     ['many points', full('(1 2),', 'MULTIPOINT (', '3 4)'), 'MultiPoint'],
     ['many parts', full('((1 2,3 4,5 0)),', 'MULTIPOLYGON (', '((1 2)))'), 'MultiPolygon'],
   ])('is read quickly: %s', (_name, text, type) => {
@@ -160,14 +147,6 @@ describe('a footprint made to stall', () => {
       return view.geometry();
     });
     expect(geometry?.type ?? null).toBe(type);
-  });
-
-  it('is read quickly as a seam around the globe', () => {
-    const side = (x: number) =>
-      Array.from({ length: 40_000 }, (_, i): Position => [x, (i % 2) + i / 1000]);
-    const ring = [[-180, 50], [0, 50], ...side(180), [0, 60], ...side(-180)];
-    const record = { GeoFootprint: { type: 'Polygon', coordinates: [ring] } };
-    expect(timed(() => productView(record).footprint())).not.toBeNull();
   });
 
   it('is compared with a place quickly', () => {
@@ -203,8 +182,6 @@ describe('a value made to stall', () => {
 
   it.each<[string, string, boolean]>([
     ['digits', full('1', '', 'x'), false],
-    ['a fraction', full('1', '1.', 'x'), false],
-    ['zeros', full('0', '', '1'), true],
     ['an exponent', full('1', '1e', 'x'), false],
     ['blanks', full(' ', '1', 'x'), false],
   ])('is compared with a number quickly: %s', (_name, value, expected) => {
@@ -214,7 +191,6 @@ describe('a value made to stall', () => {
 
   it.each<[string, string, boolean]>([
     ['blanks after a date', full(' ', '2024-01-01', 'x'), false],
-    ['blanks around a date', full(' ', full(' '), '2024-01-01'), true],
     ['a fraction', full('1', '2024-01-01T00:00:00.'), false],
   ])('is compared with a date quickly: %s', (_name, value, expected) => {
     const attribute = { Name: 'cloudCover', ValueType: 'DateTimeOffset', Value: value };

@@ -7,10 +7,10 @@ import { readFilter } from '../../core/cli/row-forms.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { durationUs, millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
 import { printable } from '../../core/terms/text.ts';
-import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
 import { attributeOf, intersects, readGeoJsonFile, textField } from '../../filter/builder.ts';
 import { checkFilter } from '../../filter/check.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { type BoundingBox, parseBoundingBox } from '../../filter/geometry/read-geometry.ts';
 import { printFilter } from '../../filter/print.ts';
 import { attributeEquals, platformCondition } from '../../filter/product-conditions.ts';
 

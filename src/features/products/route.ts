@@ -21,11 +21,11 @@ import {
   toProductJson,
   toTextJson,
 } from '../../core/terms/read-models.ts';
-import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity } from '../../filter/filter-tree.ts';
+import { parseBoundingBox } from '../../filter/geometry/read-geometry.ts';
 import { withCondition } from '../../filter/product-conditions.ts';
 import { toFeature } from '../../filter/product-view.ts';
 import {

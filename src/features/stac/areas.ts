@@ -1,7 +1,6 @@
 /** Areas and times of searches as conditions: GeoJSON of any type, boxes, and intervals of sensing time. */
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs, lostPlusAdvice, readDateUs } from '../../core/terms/dates.ts';
-import { parseBoundingBox, readBox, warningOf, withShortEdges } from '../../filter/bounding-box.ts';
 import {
   and,
   dateField,
@@ -11,7 +10,13 @@ import {
   or,
 } from '../../filter/builder.ts';
 import type { Geometry, Position } from '../../filter/filter-tree.ts';
-import { readGeometries } from '../../filter/geometry/read-geometry.ts';
+import {
+  parseBoundingBox,
+  readBox,
+  readGeometries,
+  warningOf,
+  withShortEdges,
+} from '../../filter/geometry/read-geometry.ts';
 import { lineRing, linesOf } from '../../filter/geometry/ring.ts';
 import { partOf } from '../../filter/values.ts';
 

@@ -15,9 +15,8 @@ import {
   textField,
 } from '../../filter/builder.ts';
 import { compileFilter } from '../../filter/evaluate.ts';
-import { publishedAttributes } from '../../filter/fields.ts';
+import { publishedAttributes, radarCollections } from '../../filter/fields.ts';
 import type { AttributeKind, ComparisonOperator } from '../../filter/filter-tree.ts';
-import { radarCollections } from '../../filter/missions.ts';
 import { attributeIs } from '../../filter/product-conditions.ts';
 import type { ProductView } from '../../filter/product-view.ts';
 import { asNumber } from '../../filter/values.ts';

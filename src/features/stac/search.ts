@@ -16,8 +16,7 @@ import {
 } from '../../filter/products.ts';
 import { intersecting, readBbox, sensedDuring } from './areas.ts';
 import { inCollection, readCollectionId } from './collections.ts';
-import { readCql2 } from './cql2.ts';
-import { parseCql2Text } from './cql2-text.ts';
+import { parseCql2Text, readCql2 } from './cql2.ts';
 import { noProduct } from './properties.ts';
 
 /** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */

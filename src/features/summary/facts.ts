@@ -1,6 +1,6 @@
 /** Facts of a product as formatted values, null for implausible ones. Text of a record is only used in a narrow, known form. */
 import { dayUs, minuteUs, secondUs } from '../../core/terms/dates.ts';
-import { findMission, missionOfName } from '../../filter/missions.ts';
+import { findMission, missionOfName } from '../../filter/fields.ts';
 import { parseProductName } from '../../filter/product-name.ts';
 import { productView } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductRow } from '../../filter/products.ts';

@@ -1,7 +1,7 @@
-/** Reads geometries: footprints of records, as far as they can be read, and areas of users, which must be valid. */
+/** Reads geometries: footprints of records, as far as they can be read; areas and boxes of users, which must be valid. */
 import { AppError } from '../../core/terms/app-error.ts';
 import { jsonOf } from '../../core/terms/text.ts';
-import type { AnyGeometry, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
+import type { AnyGeometry, Box, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
 import { asNumber, type ProductRecord, partOf } from '../values.ts';
 import { joinParts, partsOf, pointsOf, polygonsOf } from './ring.ts';
 
@@ -151,13 +151,11 @@ function geometriesIn(value: unknown, depth: number): AnyGeometry[] {
   );
 }
 
-type Numbers = readonly (number | Numbers)[];
+type Numbers = readonly unknown[];
 
 function withoutHeights({ type, coordinates }: Exclude<AnyGeometry, { geometries: unknown }>) {
   const flat = (value: Numbers): Numbers =>
-    typeof value[0] === 'number'
-      ? value.slice(0, 2)
-      : value.map((one) => (typeof one === 'number' ? one : flat(one)));
+    typeof value[0] === 'number' ? value.slice(0, 2) : value.map((one) => flat(one as Numbers));
   // The nesting stays.
   return { type, coordinates: flat(coordinates) } as AnyGeometry;
 }
@@ -178,14 +176,106 @@ export function isArea(geometry: AnyGeometry): geometry is Geometry {
 
 /** Joins points or polygons to one geometry; null for both together. */
 export function joinAreas(areas: readonly Geometry[]): Geometry | null {
-  const polygons = areas.flatMap(polygonsOf);
-  const points = areas.flatMap(pointsOf);
-  if (polygons.length > 0 && points.length > 0) return null;
-  if (areas.length === 1 && areas[0] !== undefined) return areas[0];
-  if (polygons.length > 0) return { type: 'MultiPolygon', coordinates: polygons };
-  return { type: 'MultiPoint', coordinates: points };
+  const [points, polygons] = [areas.flatMap(pointsOf), areas.flatMap(polygonsOf)];
+  const joined = joinParts({ points, lines: [], polygons });
+  return isArea(joined) ? joined : null;
 }
 
 function refuse(message: string): never {
   throw new AppError('invalid', message);
+}
+
+/** Maximum length of an edge. One of more than 180 degrees would be read as the shorter way round the globe. */
+const edgeMaxDegrees = 90;
+
+const advice = 'The order is west,south,east,north.';
+
+export interface BoundingBox {
+  /** A point for a box without extent; two polygons for a box across the antimeridian (west > east). */
+  geometry: Geometry;
+  /** A likely mistake in the box; null if there is none. */
+  warning: string | null;
+}
+
+/** Throws `invalid`. `geometryFaults` checks whether the sides are far enough apart. */
+export function parseBoundingBox(text: string): BoundingBox {
+  const box = readBox(text);
+  return { geometry: areaOfBox(box), warning: warningOf(box) };
+}
+
+/** Returns the sides of a box, also of one without area. Throws `invalid`. */
+export function readBox(text: string): Box {
+  const numbers = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
+  const [west = 0, south = 0, east = 0, north = 0] = numbers;
+  if (numbers.length !== 4 || !numbers.every(Number.isFinite)) {
+    refuse('Use west,south,east,north in degrees, such as 5.5,45,11,48.');
+  }
+  const box = { west, south, east, north };
+  if (Math.abs(west) > 180 || Math.abs(east) > 180 || !isLatitude(south) || !isLatitude(north)) {
+    refuse(
+      `Longitudes are from -180 to 180, latitudes from -90 to 90; ${numbers.join(',')} is out of range. ${advice}`,
+    );
+  }
+  if (south > north) {
+    refuse(`South (${south}) is greater than north (${north}). ${advice}`);
+  }
+  return box;
+}
+
+const isLatitude = (degrees: number) => Math.abs(degrees) <= 90;
+
+/**
+ * Warns about a box across the antimeridian whose longitudes could be latitudes. It spans more than half the globe,
+ * so latitudes were probably written first, from the northern corner: `48,6,45,11`.
+ */
+export function warningOf(box: Box): string | null {
+  const { west, south, east, north } = box;
+  if (west <= east || Math.abs(west) > 90 || Math.abs(east) > 90) return null;
+  return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If you wrote latitudes first, use ${[south, east, north, west].join(',')}.`;
+}
+
+/** Width in degrees, at most 360; -180 and 180 are the same meridian. */
+function widthOf({ west, east }: Box): number {
+  return east >= west ? east - west : east + 360 - west;
+}
+
+/** Splits the box at the antimeridian (RFC 7946, 3.1.9): how the catalogue reads an edge across it is unknown. */
+function areaOfBox(box: Box): Geometry {
+  const { south, north } = box;
+  const width = widthOf(box);
+  if (width === 0 && south === north) return { type: 'Point', coordinates: [box.west, south] };
+  if (width === 0 || south === north) {
+    const hint = box.west === box.east ? '' : ' 180 and -180 are the same meridian.';
+    refuse(`The box has no area.${hint} Widen it, or use a point.`);
+  }
+  const [west, east] = [box.west === 180 ? -180 : box.west, box.east === -180 ? 180 : box.east];
+  if (west < east) return { type: 'Polygon', coordinates: [outline({ ...box, west, east })] };
+  const coordinates = [[outline({ ...box, east: 180 })], [outline({ ...box, west: -180 })]];
+  return { type: 'MultiPolygon', coordinates };
+}
+
+/** Builds a closed, counter-clockwise ring. */
+function outline({ west, south, east, north }: Box): Ring {
+  const corners = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ] as const;
+  return withShortEdges(corners);
+}
+
+/** Adds positions to long edges of a line. */
+export function withShortEdges(line: readonly Position[]): Position[] {
+  return line.flatMap((to, i) => {
+    const from = line[i - 1] ?? to;
+    const steps = Math.max(1, Math.ceil(Math.abs(to[0] - from[0]) / edgeMaxDegrees));
+    const at = (one: number, other: number, step: number) => one + ((other - one) * step) / steps;
+    return Array.from(
+      { length: steps },
+      (_, step): Position =>
+        step === steps - 1 ? to : [at(from[0], to[0], step + 1), at(from[1], to[1], step + 1)],
+    );
+  });
 }

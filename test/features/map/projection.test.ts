@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { colouringOf, type Footprint } from '../../../src/features/map/browser/colours.ts';
 import { type Projection, projections } from '../../../src/features/map/browser/projection.ts';
-import { collectionGroups } from '../../../src/filter/missions.ts';
+import { collectionGroups } from '../../../src/filter/fields.ts';
 
 const arctic = named('arctic');
 

@@ -221,7 +221,7 @@ describe('usage errors', () => {
       --bbox 45,120,48,130 ¦ latitudes from -90 to 90; .* out of range.* order is west
       --bbox 5,48,11,45 ¦ South \(48\) is greater than north \(45\)\.
       --bbox 5,45,5,48 ¦ no area
-      --bbox 180,0,-180,10 ¦ same meridian\. For all longitudes, use -180,0,180,10
+      --bbox 180,0,-180,10 ¦ same meridian\.
       --area nowhere.geojson ¦ nowhere\.geojson cannot be read as GeoJSON: there is no such file
       --name S2?_* ¦ does not support "\?"\. Use \* for any text: 'S2\*_\*'
       --name * ¦ omit --name

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import { readCql2 } from '../../../src/features/stac/cql2.ts';
-import { parseCql2Text } from '../../../src/features/stac/cql2-text.ts';
+import { parseCql2Text, readCql2 } from '../../../src/features/stac/cql2.ts';
 import { compileFilter, compilePattern } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { times } from '../../helpers/thorough.ts';

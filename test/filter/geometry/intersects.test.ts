@@ -15,7 +15,7 @@ import { linesOf } from '../../../src/filter/geometry/ring.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { times } from '../../helpers/thorough.ts';
 import { arbitraryFootprints, mapped, turnedBy } from './arbitrary-areas.ts';
-import { box, line, meet, multi, parallel, point, polygon, ring } from './places.ts';
+import { box, meet, multi, parallel, point, polygon, ring } from './places.ts';
 import { isReferenceValid, referenceIntersects } from './reference.ts';
 
 /** The polygons of a geometry are valid, and its lines have a length. */
@@ -90,35 +90,6 @@ function expectMet(area: Geometry, met: Ring, missed: Ring = []): void {
   for (const place of met) expect(meet(area, point(...place)), `${place}`).toBe(true);
   for (const place of missed) expect(meet(area, point(...place)), `${place}`).toBe(false);
 }
-
-describe('a line', () => {
-  it('meets areas that it crosses, touches or lies in, and contains no point next to it', () => {
-    const corner = line('0 0, 4 0, 4 4');
-    const inside = [
-      polygon(box(-1, -1, 9, 9)),
-      polygon(box(2, -1, 3, 1)),
-      polygon(box(4, 4, 5, 5)),
-    ];
-    for (const area of [...inside, point(4, 2), line('4 4, 9 9')])
-      expect(meet(corner, area)).toBe(true);
-    const outside = [polygon(box(1, 1, 3, 3)), point(3, 1), point(2, -1), line('0 4, 3 1')];
-    for (const area of outside) expect(meet(corner, area)).toBe(false);
-  });
-
-  it('takes the short way across the antimeridian, and may go round the globe', () => {
-    const track = line('170 10, -170 20');
-    expect(meet(track, point(180, 15))).toBe(true);
-    expect(meet(track, point(0, 15))).toBe(false);
-    expect(boxes(track)).toEqual([
-      { west: 170, south: 10, east: 180, north: 20 },
-      { west: -180, south: 10, east: -170, north: 20 },
-    ]);
-    const round = line('-180 0, -60 0, 60 0, 180 0, 180 9');
-    expect(meet(round, point(-180, 5))).toBe(true);
-    expect(meet(round, point(100, 5))).toBe(false);
-    expect(meet(line('0 80, 0 90'), point(77, 90))).toBe(true);
-  });
-});
 
 describe('across the antimeridian', () => {
   it('an edge takes the short way, and parts that were cut there are one', () => {

@@ -110,15 +110,6 @@ describe('a geometry with many parts', () => {
     expect(performance.now() - start).toBeLessThan(6_000);
   });
 
-  it('in a grid, or with touching corners, is checked', () => {
-    const all = Array.from({ length: 2_500 }, (_, i) => [i % 50, Math.floor(i / 50)] as const);
-    const squares = (places: typeof all, width: number) =>
-      multi(...places.map(([x, y]) => box(x, y, x + width, y + width)));
-    expect(faultsOf(squares(all, 0.9))).toBe('');
-    const chequered = all.filter(([x, y]) => (x + y) % 2 === 0);
-    expect(faultsOf(squares(chequered, 1))).toBe('');
-  });
-
   it('with 200,000 positions is checked without exhausting the stack', () => {
     const ring = Array.from({ length: 200_000 }, (_, i): Position => {
       const angle = (2 * Math.PI * i) / 200_000;

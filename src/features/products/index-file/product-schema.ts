@@ -2,8 +2,8 @@
 
 import { dayUs, formatDateUs, readDateUs } from '../../../core/terms/dates.ts';
 import { jsonOf } from '../../../core/terms/text.ts';
+import { satelliteOf } from '../../../filter/fields.ts';
 import type { AnyGeometry } from '../../../filter/filter-tree.ts';
-import { satelliteOf } from '../../../filter/missions.ts';
 import { type Column, derivedDefinitions, withNamedFacts } from '../../../filter/product-facts.ts';
 import { recordIn } from '../../../filter/product-view.ts';
 import type { ProductRow } from '../../../filter/products.ts';

@@ -6,9 +6,8 @@ import { collection, defineConfig, type EarshotConfig } from '../../../src/index
 import { createChain } from '../../admin/endpoint/certificate-chain.ts';
 import { exporting, loadText, refusalAt } from '../../core/config/load-file.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { mqttTarget } from './mqtt-target.ts';
 import { postgresTarget } from './postgres-database.ts';
-import { webhookTarget } from './sink-definition.ts';
+import { mqttTarget, webhookTarget } from './sink-definition.ts';
 
 const load = (sinks: unknown, folder?: string) =>
   loadText(exporting({ subscriptions: { alps: {} }, sinks }), folder);

@@ -6,10 +6,9 @@ import type { SinkDocument } from '../../../src/features/sinks/document.ts';
 import { openTarget, type SinkTarget } from '../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../src/features/sinks/target.ts';
 import { startHook } from './hook-server.ts';
-import { mqttTarget } from './mqtt-target.ts';
 import { hasNats, startNats } from './nats-server.ts';
 import { startBroker } from './simulated-broker.ts';
-import { messageUrls, natsTarget, webhookTarget } from './sink-definition.ts';
+import { messageUrls, mqttTarget, natsTarget, webhookTarget } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
 
 const format = 'cloudevents' as const;

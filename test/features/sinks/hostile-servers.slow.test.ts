@@ -5,9 +5,8 @@ import type { OpenContext } from '../../../src/features/sinks/target.ts';
 import { passSeconds } from '../../helpers/fast-seconds.ts';
 import { answerOnce, measureDelay, startHostileServer } from '../../helpers/hostile-server.ts';
 import { blockingAnswers, hostileAnswers } from '../../helpers/postgres-bytes.ts';
-import { mqttTarget } from './mqtt-target.ts';
 import { postgresTarget } from './postgres-database.ts';
-import { definition, messageUrls, natsTarget } from './sink-definition.ts';
+import { definition, messageUrls, mqttTarget, natsTarget } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
 
 /** Delivers an item, delivers a test item, and runs the doctor's check. Returns the reasons of their failures. */

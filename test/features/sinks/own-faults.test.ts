@@ -4,10 +4,9 @@ import { openTarget, type SinkTarget } from '../../../src/features/sinks/registr
 import { collect } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import { answering } from './hook-server.ts';
-import { mqttTarget } from './mqtt-target.ts';
 import { postgresTarget } from './postgres-database.ts';
 import { openHookContext, openSinkContext } from './sink-context.ts';
-import { natsTarget, webhookTarget } from './sink-definition.ts';
+import { mqttTarget, natsTarget, webhookTarget } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
 
 const filter = "startswith(Name,'S2')";

@@ -4,10 +4,9 @@ import { checkSinks, type SinkTarget } from '../../../src/features/sinks/registr
 import { freePort } from '../../helpers/free-ports.ts';
 import { startHook } from './hook-server.ts';
 import { hasMosquitto, startMosquitto } from './mosquitto.ts';
-import { mqttTarget } from './mqtt-target.ts';
 import { hasNats, startNats } from './nats-server.ts';
 import { startBroker } from './simulated-broker.ts';
-import { definition, natsTarget, webhookTarget } from './sink-definition.ts';
+import { definition, mqttTarget, natsTarget, webhookTarget } from './sink-definition.ts';
 
 const deps = {
   findProgram: (program: string) => (program === 'tool' ? null : 'there is no such file'),

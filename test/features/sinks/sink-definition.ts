@@ -39,3 +39,18 @@ export const natsTarget = (server: string, fields: Partial<OfKind<'nats'>> = {})
     ...{ kind: 'nats', servers: [server], subject: 'earshot.products' },
     ...{ login: null, ca: null, ...fields },
   }) satisfies SinkTarget;
+
+export function mqttTarget(url: string, fields: Partial<OfKind<'mqtt'>> = {}): OfKind<'mqtt'> {
+  return {
+    kind: 'mqtt',
+    url,
+    topic: 'earshot/{collection}/{event}',
+    isRetained: false,
+    login: null,
+    ca: null,
+    clientId: null,
+    metadataId: null,
+    format: 'document',
+    ...fields,
+  };
+}

@@ -7,10 +7,9 @@ import type { OpenContext } from '../../../../src/features/sinks/target.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
 import { startSilentServer } from '../../../helpers/silent-server.ts';
 import { hasMosquitto, startMosquitto } from '../mosquitto.ts';
-import { mqttTarget as mqtt } from '../mqtt-target.ts';
 import { startBroker } from '../simulated-broker.ts';
 import { openSinkContext } from '../sink-context.ts';
-import { definition, messageUrls } from '../sink-definition.ts';
+import { definition, messageUrls, mqttTarget as mqtt } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
 
 describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {

@@ -69,18 +69,6 @@ describe('a request', () => {
     }
     expect(requests).toHaveLength(4);
   });
-
-  it('with a refused token is sent once more, with another one', async () => {
-    const refusal = { status: 401, body: { detail: 'Unauthorized' } };
-    const reading = await startQueue([refusal, { body: [entry] }]);
-    expect((await reading.read()).entries).toHaveLength(1);
-    expect(reading.refused).toEqual(['first-token']);
-    const acknowledging = await startQueue([refusal]);
-    const error = await errorOf(acknowledging.acknowledge());
-    expect(error.code).toBe('unauthorized');
-    expect(acknowledging.refused).toEqual(['first-token', 'second-token']);
-    expect(acknowledging.requests).toHaveLength(2);
-  });
 });
 
 describe('a page', () => {
@@ -208,13 +196,5 @@ describe('an error', () => {
     const error = await errorOf(read());
     expect(error.code).toBe(code);
     expect(errorText(error)).toContain(`the queue of subscription ${id}`);
-  });
-
-  it.each(calls)('of %s contains no secret that the service repeats', async (call) => {
-    const detail = `Bearer first-token is odd: first-token`;
-    const queue = await startQueue([
-      { status: 400, body: { detail }, headers: { 'request-id': 'first-token' } },
-    ]);
-    expect(errorText(await errorOf(queue[call]()))).toContain('Bearer … is odd: …');
   });
 });

@@ -84,7 +84,7 @@ export interface HourStored extends Pick<HourArrivals, 'subscription' | 'hourUs'
 
 /** Read access, which never waits for the intake. All calls reject with `unavailable`. */
 export interface CompletenessReader {
-  /** Returns recovered events in any order. At most 1,000 product ids. */
+  /** Returns recovered events in any order. */
   recoveredEvents(options: {
     subscription: string;
     productIds: readonly string[];
@@ -99,9 +99,9 @@ export interface CompletenessReader {
     untilUs: number;
     subscription?: string | undefined;
   }): Promise<HourCoverage[]>;
-  /** Returns the pushes received in [sinceUs, untilUs), at most 25 hours, by hour. */
+  /** Returns the pushes received in [sinceUs, untilUs), by hour. */
   arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
-  /** Returns the notifications received or recovered in [sinceUs, untilUs), at most 25 hours, by hour. */
+  /** Returns the notifications received or recovered in [sinceUs, untilUs), by hour. */
   stored(options: { sinceUs: number; untilUs: number }): Promise<HourStored[]>;
   /**
    * Returns the start of the first hour of events without pruned notifications; 0 when nothing was pruned. Events
@@ -123,7 +123,7 @@ export interface Completeness extends CompletenessReader {
     knownUpTo: number;
     atUs: number;
   }): Promise<(number | null)[]>;
-  /** Replaces the coverage of the same hours. At most 1,000. */
+  /** Replaces the coverage of the same hours. */
   saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
   /** Records that the receiver has run since `fromUs` and still does. */
   recordUptime(uptime: Uptime): Promise<void>;

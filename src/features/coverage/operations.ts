@@ -1,5 +1,4 @@
 /** Tables of coverage: compared hours, definitions, uptimes and arrivals. */
-import { AppError } from '../../core/terms/app-error.ts';
 import { hourUs } from '../../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
@@ -41,26 +40,11 @@ export const needsSpace = ['recordUptime'];
 
 type Options<Name extends keyof Completeness> = Parameters<Completeness[Name]>[0];
 
-const productIdsMax = 1_000;
-const arrivalHoursMax = 25;
-const savedHoursMax = 1_000;
-
-function requireFewHours({ sinceUs, untilUs }: Options<'stored'>): void {
-  if (untilUs - sinceUs <= arrivalHoursMax * hourUs) return;
-  throw new AppError(
-    'invalid',
-    `Received notifications can be counted for at most ${arrivalHoursMax} hours per request.`,
-  );
-}
-
 export const reads = {
   recoveredEvents(
     database: Database,
     { subscription, productIds }: Options<'recoveredEvents'>,
   ): RecoveredEvent[] {
-    if (productIds.length > productIdsMax) {
-      throw new AppError('invalid', `At most ${productIdsMax} products can be requested at once.`);
-    }
     return prepared<[string, string], RecoveredEvent>(
       database,
       `SELECT subscription, event, product_id AS productId, event_us AS eventUs, position,
@@ -113,7 +97,6 @@ export const reads = {
 
   /** Counts pushes of recovered events, too, at the time of the push. */
   arrivals(database: Database, options: Options<'arrivals'>): HourArrivals[] {
-    requireFewHours(options);
     return prepared<[object], HourArrivals>(
       database,
       `SELECT subscription, at_us - at_us % ${hourUs} AS hourUs, count(*) AS pushes,
@@ -132,7 +115,6 @@ export const reads = {
 
   /** Counts the rows of the log: recovered ones at the time of their recovery. */
   stored(database: Database, options: Options<'stored'>): HourStored[] {
-    requireFewHours(options);
     return prepared<[object], HourStored>(
       database,
       `SELECT subscription, received_at_us - received_at_us % ${hourUs} AS hourUs,
@@ -148,12 +130,6 @@ export const reads = {
 
 export const writes = {
   saveCoverage(database: Database, hours: Options<'saveCoverage'>): void {
-    if (hours.length > savedHoursMax) {
-      throw new AppError(
-        'invalid',
-        `The coverage of at most ${savedHoursMax} hours can be saved at once.`,
-      );
-    }
     const save = prepared(
       database,
       `INSERT INTO coverage (subscription, event, hour_us, expected, pushed, late, recovered, missing,

@@ -18,14 +18,7 @@ import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { type Closers, createClosers, waitForLock } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import {
-  dayUs,
-  formatDateUs,
-  hourOf,
-  hourUs,
-  minuteUs,
-  shortDateUs,
-} from '../../core/terms/dates.ts';
+import { dayUs, formatDateUs, hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
 import type { Column } from '../../core/terms/report.ts';
 import { counted, countText, lengthText, printable } from '../../core/terms/text.ts';
 import type { Store } from '../../store/store.ts';
@@ -104,8 +97,6 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
   const requested = readWindow(flags, io, { backUs: dayUs });
   const closers = createClosers();
   const startedAtUs = io.nowUs();
-  // Replaced by the catalogue's clock as soon as it is known.
-  const clock = { nowUs: io.nowUs };
   try {
     await withParts(io, ['store'], async ({ store }) => {
       const window = await wholeWindow(store, requested, io);
@@ -113,7 +104,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
       closers.add(await waitForLock(store.acquireLock, 'reconcile', lock));
-      const deps = { config, store, flags, tasks, closers, clock };
+      const deps = { config, store, flags, tasks, closers };
       const compared = await compare(io, deps).finally(closers.closeAll);
       const lengthUs = io.nowUs() - startedAtUs;
       const toUs = Math.min(window.toUs, io.nowUs());
@@ -125,8 +116,6 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
     const kept = 'What was fetched is kept; run the command again.';
     const text = flags.dryRun ? 'Nothing was written.' : kept;
     throw new AppError('cancelled', `Interrupted. ${text}`);
-  } finally {
-    io.stderr.write(clockNote(clock.nowUs(), io.nowUs()));
   }
 }
 
@@ -179,10 +168,9 @@ interface Deps {
   flags: ReconcileFlags;
   tasks: readonly ReconcileTask[];
   closers: Closers;
-  clock: { nowUs: () => number };
 }
 
-async function compare(io: Io, { config, store, flags, tasks, closers, clock }: Deps) {
+async function compare(io: Io, { config, store, flags, tasks, closers }: Deps) {
   const { nowUs: ownNowUs, signal, stderr } = io;
   const { dataDir, diskReserveBytes } = config;
   const place = { dataDir, diskReserveBytes };
@@ -198,7 +186,6 @@ async function compare(io: Io, { config, store, flags, tasks, closers, clock }: 
   const { listing, nowUs } = openListing(config, io, (trouble) => {
     reportTrouble(trouble, progress.clear);
   });
-  clock.nowUs = nowUs;
   const { completeness } = store;
   // `--dry-run --check` lists missing events, writes nothing, and exits with 3.
   const mode = flags.dryRun ? 'preview' : flags.check ? 'check' : 'write';
@@ -362,14 +349,6 @@ function progressText(progress: ReconcileProgress, requests: number): string {
     shortDateUs(upToUs),
     counted(requests, 'request'),
   ].join(' · ');
-}
-
-/** Note about a clock that differs from the catalogue's by more than the resolution of time ranges; empty without. */
-function clockNote(catalogueUs: number, ownUs: number): string {
-  const differenceUs = ownUs - catalogueUs;
-  if (Math.abs(differenceUs) <= minuteUs) return '';
-  const side = differenceUs > 0 ? 'ahead of' : 'behind';
-  return `The clock of this machine is ${lengthText(Math.abs(differenceUs))} ${side} the catalogue's. Synchronize the clock with NTP.\n`;
 }
 
 /** Prints each cause of failure once. `clear` removes the progress line before. */

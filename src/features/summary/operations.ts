@@ -1,5 +1,4 @@
 /** Summaries in the database: texts, jobs, and sent requests. */
-import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import type { DescribeReader, PrunedRows } from '../../store/pruning/terms.ts';
@@ -80,8 +79,6 @@ const subjectColumns = `id, kind, subject, product_id AS productId, product_name
 /** No job waits longer: a job due later was dated by a clock that ran ahead, and is due now. */
 const waitUsMax = 8 * dayUs;
 
-const productIdsMax = 1_000;
-
 /** Number of refused answers, one after the other, from which the model counts as unable to follow the form. */
 const refusalsMin = 3;
 
@@ -119,9 +116,6 @@ export const reads = {
   },
 
   textsOf(database: Database, productIds: readonly string[]): Map<string, SummaryText> {
-    if (productIds.length > productIdsMax) {
-      throw new AppError('invalid', `At most ${productIdsMax} products can be requested at once.`);
-    }
     const rows = prepared<[string], StoredText & { productId: string }>(
       database,
       `SELECT id.value AS productId, ${textColumns} FROM json_each(?) AS id

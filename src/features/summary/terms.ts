@@ -134,7 +134,7 @@ export type SummaryOutcome =
 export interface SummaryReader {
   /** Streams rows, newest first, page by page. */
   find(query: SummaryQuery): AsyncIterable<SummaryRow>;
-  /** Returns texts by product id; products without a text are omitted. At most 1,000 ids. */
+  /** Returns texts by product id; products without a text are omitted. */
   textsOf(productIds: readonly string[]): Promise<Map<string, SummaryText>>;
   /** Returns due jobs: digests that end until `digestsUntilUs`, then products, the longest due first. */
   due(options: {

@@ -273,17 +273,15 @@ describe('with a clock that differs from the catalogue’s', () => {
     expect(Math.max(...hours.map(({ comparedAtUs }) => comparedAtUs))).toBeLessThan(nowUs + hourUs);
   });
 
-  it.each([
-    [-3, /\n.*this machine is 3 h behind the catalogue's/],
-    [3, /\n.*this machine is 3 h ahead of the catalogue's/],
-    [1 / 60, /^[^\n]*\n$/],
-  ])('by %d hours, recovered events are dated by ours, like pushes', async (hours, words) => {
-    const context = await openRegistered();
-    const ownUs = nowUs + hours * hourUs;
-    const { err } = await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0, words);
-    expect(err.match(/clock of this machine/g) ?? []).toHaveLength(hours < 1 && hours > 0 ? 0 : 1);
-    expect(await receivedAt(context)).toEqual(new Set([ownUs]));
-  });
+  it.each([-3, 3])(
+    'by %d hours, recovered events are dated by ours, like pushes',
+    async (hours) => {
+      const context = await openRegistered();
+      const ownUs = nowUs + hours * hourUs;
+      await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0);
+      expect(await receivedAt(context)).toEqual(new Set([ownUs]));
+    },
+  );
 
   inContext('events that the receiver recovers are dated by ours', async ({ context }) => {
     await catchUpIndex({ dataDir: context.dataDir });

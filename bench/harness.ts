@@ -61,10 +61,9 @@ export function integers(text: string, usual: number[], quick: number[]): Option
   return { ...{ text, argument: usual.map(() => 'N').join(','), usual, quick }, read };
 }
 
-/** Option of any text, or of one of several words, without a default. */
-export function word(text: string, among?: readonly string[]): Option<string | undefined> {
-  const read = (typed: string) => (among?.includes(typed) === false ? undefined : typed);
-  return { text, argument: 'TEXT', read };
+/** Option of any text, without a default. */
+function word(text: string): Option<string | undefined> {
+  return { text, argument: 'TEXT', read: (typed) => typed };
 }
 
 function readNumber(typed: string): number | undefined {

@@ -135,9 +135,6 @@ export const serviceSettingsSchema = z.strictObject({
   /** Maximum numbers of running and of all subscriptions of the account, pull included. */
   runningMax: count.default(2),
   totalMax: count.default(10),
-  /** Status for an invalid access token, and form of `detail` in most errors: the real ones are not known. */
-  unauthorizedStatus: z.int().min(400).max(599).default(401),
-  detailForm: z.enum(['object', 'list']).default('object'),
   /** Lifetime of an access token. */
   accessTokenSeconds: z.int().min(1).max(86_400).default(600),
   /** Shared secret of the one-time codes; null: no code required. */

@@ -72,7 +72,7 @@ it('no secret leaves the files that only the owner may read', async () => {
   // Failures print more details than successes.
   const unchecked = ['--filter', "foo eq 'bar'", '--skip-filter-check'];
   expect(await run('register', ...unchecked, '--yes')).toBe(1);
-  sandbox.service.change({ detailForm: 'list', unauthorizedStatus: 403, accessTokenSeconds: 1 });
+  sandbox.service.change({ accessTokenSeconds: 1 });
   sandbox.clock.advance(4_000_000);
   await run('maintain');
   sandbox.service.change({ unavailable: true, identityUnavailable: true });

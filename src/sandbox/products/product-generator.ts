@@ -68,8 +68,8 @@ export function createProductGenerator({ seed }: { seed: number }) {
       ...correctedChecksums(product, Math.floor(atMs), changes),
       ModificationDate: drawTimestamp(changes, Math.floor(atMs)),
     }),
-    /** Returns the record of the deleted product. The cause is drawn by default. */
-    deleted: (product: CatalogueProduct, atMs: number, cause?: string) => ({
+    /** Returns the record of the deleted product. */
+    deleted: (product: CatalogueProduct, atMs: number) => ({
       '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',
       ...Object.fromEntries(
         keptFields.filter((field) => field in product).map((field) => [field, product[field]]),
@@ -77,7 +77,7 @@ export function createProductGenerator({ seed }: { seed: number }) {
       // Repeated for the type check.
       ...{ Id: product.Id, Name: product.Name },
       DeletionDate: drawTimestamp(changes, Math.floor(atMs)),
-      DeletionCause: cause ?? changes.pick(deletionCauses),
+      DeletionCause: changes.pick(deletionCauses),
     }),
   };
 }

@@ -97,15 +97,11 @@ export function refusalAnswer(error: unknown, form: ErrorForm): ServiceAnswer {
   return formedError(kind === 'unknown-id' ? 404 : 400, message, form);
 }
 
-/** Returns an error with `detail` in the form of the settings. */
+/** Returns an error with the id of the request. */
 export function formedError(
   status: number,
   message: string,
-  { settings, requestId }: ErrorForm,
+  { requestId }: ErrorForm,
 ): ServiceAnswer {
-  const forms = {
-    object: { message, request_id: requestId },
-    list: [{ type: 'value_error', loc: ['body'], msg: message, input: null, ctx: { error: {} } }],
-  };
-  return { status, body: { detail: forms[settings.detailForm] } };
+  return { status, body: { detail: { message, request_id: requestId } } };
 }

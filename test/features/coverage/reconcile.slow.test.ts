@@ -252,31 +252,6 @@ it('starts over when the index is replaced during the check', async () => {
   expect(await setUp.rows()).toHaveLength(1);
 });
 
-it('waits for an index that makes progress, and reports what to do when it stops', async () => {
-  const setUp = await openSetUp();
-  const product = { id: 'p', published: 10 };
-  setUp.catalogue = [product];
-  for (const id of ['q1', 'q2', 'q3']) {
-    await setUp.push({ event: 'created', product: { ...product, id }, received: 11 });
-  }
-  let pausedMs = 0;
-  let end = 3;
-  setUp.pause = async (ms) => {
-    pausedMs += ms;
-  };
-  const indexedPosition = async () => Math.min(end, Math.floor(pausedMs / 590_000));
-  setUp.products = { ...setUp.products, indexedPosition };
-  const check = () => setUp.run([task('created', firstHours)], { mode: 'check' });
-  expect(await check()).toMatchObject([{ missing: 1 }]);
-  expect(pausedMs).toBe(1_770_000);
-  [end, pausedMs] = [2, 2 * 590_000];
-  await expect(check()).rejects.toMatchObject({
-    code: 'unavailable',
-    text: expect.stringContaining('lag in notifications: 1'),
-  });
-  expect(pausedMs).toBe(2 * 590_000 + 600_000);
-});
-
 it('counts missing events in a check, and writes them in a later run', async () => {
   const setUp = await openSetUp();
   setUp.catalogue = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));

@@ -247,15 +247,6 @@ describe('links', () => {
     }
   }, 20_000);
 
-  it('refer to the address of the request, with HTTPS behind a proxy that speaks it', async () => {
-    const context = await openFilled();
-    const headers = { host: 'localhost:9999', 'x-forwarded-proto': 'https' };
-    const { json } = await context.get('/odata/v1/Products?$top=1', { headers });
-    expect(json['@odata.nextLink']).toBe(
-      'https://localhost:9999/odata/v1/Products?%24top=1&%24skip=1',
-    );
-  });
-
   it('refer to the accepted Host, whatever name the request line has', async () => {
     const context = await openFilled();
     for (const path of ['/odata/v1/Products?$top=1', '/api/products?limit=1']) {
@@ -336,11 +327,6 @@ async function refusalOf(search: string, entity = 'Products') {
 }
 
 describe('a recorded refusal of the catalogue', () => {
-  it('has one test for each recording', (context) => {
-    if (missing) context.skip(missing);
-    expect(recordings.length).toBeGreaterThanOrEqual(7);
-  });
-
   it.each(recordings)('is repeated as in %s', async (name) => {
     const { request, response } = JSON.parse(
       readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),
@@ -359,24 +345,15 @@ describe('a recorded refusal of the catalogue', () => {
 describe('a query is refused', () => {
   it.each([
     ['$filter=foo%20eq%20%27bar%27', /^Invalid field: .*foo.*\(at character 1 of \$filter\)/],
-    ['$filter=Online%20and%20DeletionDate%20gt%202024-01-01', /^Invalid /],
     ['$filter=DeletionDate%20gt%202024-01-01', /^Invalid field: /],
     ['$filter=Name%20eq%20S2A', /^Invalid value: .*\(at character 9 of \$filter\)/],
-    ['$filter=Name%20eq', /^Invalid value: /],
     [`$filter=${'('.repeat(3000)}`, /^Invalid value: /],
     ['filter=Online%20eq%20true', /^Invalid option: filter\. Did you mean \$filter\?/],
-    ['$fliter=Online%20eq%20true', /^Invalid option: \$fliter\. Did you mean \$filter\?/],
-    ['top=5', /Did you mean \$top\?/],
     ['$orderby=Name', /^Invalid value: Invalid field name in the order by clause/],
     ['$orderby=PublicationDate%20down', /order by clause/],
     ['$orderby=PublicationDate%20asc,ContentDate/Start%20asc', /order by clause/],
-    ['$orderby=DeletionDate', /order by clause/],
-    ['$orderby=PublicationDate%20constructor', /order by clause/],
-    ['$orderby=PublicationDate%20__proto__', /order by clause/],
     ['$orderby=constructor', /order by clause/],
     ['$select=constructor', /^Invalid field in select: constructor$/],
-    ['$expand=__proto__', /^Expand parameter only accepts/],
-    ['$filter=constructor%20eq%201', /^Invalid field: /],
     ['$select=Id,Attributes', /^Invalid field in select: Attributes$/],
     ['$expand=attributes', /^Expand parameter only accepts/],
     ['$filter=&$filter=Online', /^Invalid value: \$filter is given more than once\.$/],
@@ -488,7 +465,6 @@ describe('a query by list', () => {
     ['an empty list', { FilterProducts: [] }, ['body', 'FilterProducts']],
     ['another member', { FilterProducts: [{ Id: 'x' }] }, ['body', 'FilterProducts', 0, 'Name']],
     ['a name that is not a text', listOf('a', 5), ['body', 'FilterProducts', 1, 'Name']],
-    ['an empty name', listOf(''), ['body', 'FilterProducts', 0, 'Name']],
     ['more than 1,000 names', listOf(...Array(1_001).fill('a')), ['body', 'FilterProducts']],
   ])('is refused with 422 and the place for %s', async (_title, body, loc) => {
     const { post } = await openListed();

@@ -184,6 +184,8 @@ const list = (items: 'string' | 'number') => ({
 const parameterForms: Readonly<Record<string, object>> = {
   limit: { schema: { type: 'integer', minimum: 1, maximum: limitMax, default: limitDefault } },
   bbox: list('number'),
+  // GDAL sends filters only if it finds cql-text here.
+  'filter-lang': { schema: { type: 'string', enum: ['cql2-text', 'cql2-json', 'cql-text'] } },
   ...{ collections: list('string'), ids: list('string') },
   ...{ sortby: list('string'), fields: list('string') },
 };
@@ -194,7 +196,7 @@ const searchQuery = Object.entries(searchParameters).map(([name, { description =
 }));
 
 interface Resource {
-  /** Below `/stac`; `:` starts a parameter. */
+  /** Below `/stac`; `:` starts a parameter. GDAL searches for the path of items with `collectionId`. */
   path: string;
   summary: string;
   type: string;
@@ -208,19 +210,19 @@ export const resources = [
   { path: '/api', summary: 'description (OpenAPI 3.0)', type: openApiType },
   { path: '/queryables', summary: 'properties of filters', type: schemaType },
   { path: '/collections', summary: 'collections', ...json },
-  { path: '/collections/:id', summary: 'one collection', ...json },
+  { path: '/collections/:collectionId', summary: 'one collection', ...json },
   {
-    path: '/collections/:id/queryables',
+    path: '/collections/:collectionId/queryables',
     summary: 'properties of filters in a collection',
     type: schemaType,
   },
   {
-    path: '/collections/:id/items',
+    path: '/collections/:collectionId/items',
     summary: 'items of a collection',
     ...geoJson,
     isSearch: true,
   },
-  { path: '/collections/:id/items/:item', summary: 'one item', ...geoJson },
+  { path: '/collections/:collectionId/items/:featureId', summary: 'one item', ...geoJson },
   { path: '/search', summary: 'search', ...geoJson, isSearch: true },
 ] as const satisfies readonly Resource[];
 

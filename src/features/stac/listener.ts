@@ -98,7 +98,7 @@ function addRoutes(
     respond: (request: StacRequest) => Promise<Response>,
   ) => {
     const { base, url } = c.var.address;
-    const { id = '', item = '' } = c.req.param() as { id?: string; item?: string };
+    const { collectionId: id = '', featureId: item = '' }: Record<string, string> = c.req.param();
     const accept = c.req.header('accept') ?? '';
     const request = { ...source, collections, base, url, root: `${base}${stacPath}`, accept };
     return lineFor(rows)(
@@ -151,13 +151,13 @@ const responses: Record<
       ],
     });
   },
-  '/collections/:id': async (request) =>
+  '/collections/:collectionId': async (request) =>
     answerJson(toStacCollection(request.root, await requireCollection(request))),
-  '/collections/:id/queryables': async (request) => {
+  '/collections/:collectionId/queryables': async (request) => {
     await requireCollection(request);
     return answerQueryables(request);
   },
-  '/collections/:id/items': async (request) => {
+  '/collections/:collectionId/items': async (request) => {
     const { url, root, id } = request;
     const search = readSearchParameters(url.searchParams);
     const key = readCollectionId(id);
@@ -170,7 +170,7 @@ const responses: Record<
       onEmpty: () => requireCollection(request),
     });
   },
-  '/collections/:id/items/:item': answerItem,
+  '/collections/:collectionId/items/:featureId': answerItem,
   '/search': async (request) =>
     answerPage(readSearchParameters(request.url.searchParams), request, {
       page: (token) => ({ href: withParameter(request.url, 'token', token) }),

@@ -105,11 +105,8 @@ export function createSubscriptions({
     if (subscription !== undefined) return subscription;
     throw new SubscriptionRefusal('unknown-id', `Subscription with id ${id} not found.`);
   };
-  const refuseRunning = () => {
-    const { runningMax } = liveSettings.current();
-    const running = list().filter(({ status }) => status === 'running');
-    if (running.length >= runningMax) refuseTooMany('running subscriptions', runningMax);
-  };
+  const isFull = () =>
+    list().filter(({ status }) => status === 'running').length >= liveSettings.current().runningMax;
 
   return {
     /** Resolves when a subscription runs for the first time. */
@@ -126,7 +123,7 @@ export function createSubscriptions({
       if (address) checkEndpoint(address);
       const { totalMax } = liveSettings.current();
       if (list().length >= totalMax) refuseTooMany('subscriptions', totalMax);
-      if (status === 'running') refuseRunning();
+      if (status === 'running' && isFull()) refuseRunning(liveSettings);
       const dates = { submittedMs, resumedMs: submittedMs, lastNotificationMs };
       const subscription = { ...request, ...dates, id, matches };
       account.set(id.toLowerCase(), subscription);
@@ -142,9 +139,12 @@ export function createSubscriptions({
       }
       const address = subscription.address && { ...subscription.address, ...changed };
       if (address) checkEndpoint(address);
-      if (status === 'running' && subscription.status !== 'running') refuseRunning();
-      Object.assign(subscription, { address, status });
-      if (status === 'running') firstRunning.resolve();
+      const isBeyond = status === 'running' && subscription.status !== 'running' && isFull();
+      if (isBeyond && liveSettings.current().resumeBeyondLimit === 'refuse') {
+        refuseRunning(liveSettings);
+      }
+      Object.assign(subscription, { address, ...(!isBeyond && { status }) });
+      if (subscription.status === 'running') firstRunning.resolve();
       if (changes.status === 'running') subscription.resumedMs = Math.trunc(clock.now());
       return subscription;
     },
@@ -167,6 +167,10 @@ function expire(subscription: Subscription, nowMs: number): boolean {
   const activeMs = Math.max(resumedMs, lastNotificationMs ?? 0);
   if (nowMs >= activeMs + inactivityMaxMs) subscription.status = 'paused';
   return nowMs >= (lastNotificationMs ?? submittedMs) + cancellationDelayMs;
+}
+
+function refuseRunning(liveSettings: Pick<LiveServiceSettings, 'current'>): never {
+  refuseTooMany('running subscriptions', liveSettings.current().runningMax);
 }
 
 function refuseTooMany(what: string, max: number): never {

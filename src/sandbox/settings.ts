@@ -58,6 +58,7 @@ function isObject(value: unknown): value is object {
 
 const share = z.number().min(0).max(1).default(0);
 const count = z.int().min(0).max(1_000_000).default(0);
+const errorStatus = z.int().min(400).max(599);
 const off = z.boolean().default(false);
 
 /** Returns a schema of a number for each name (default: 0). */
@@ -135,6 +136,12 @@ export const serviceSettingsSchema = z.strictObject({
   /** Maximum numbers of running and of all subscriptions of the account, pull included. */
   runningMax: count.default(2),
   totalMax: count.default(10),
+  /** Status for exceeding a limit, an unknown subscription id, and an invalid access token (specification: not shown). */
+  limitStatus: errorStatus.default(400),
+  unknownIdStatus: errorStatus.default(404),
+  unauthorizedStatus: errorStatus.default(401),
+  /** Resuming beyond the limit: an error, or status 200 with the subscription still paused (not shown). */
+  resumeBeyondLimit: z.enum(['refuse', 'ignore']).default('refuse'),
   /** Lifetime of an access token. */
   accessTokenSeconds: z.int().min(1).max(86_400).default(600),
   /** Shared secret of the one-time codes; null: no code required. */

@@ -138,3 +138,19 @@ describe('the account', () => {
     expect(await statusAfter(1)).toBeUndefined();
   });
 });
+
+it('refuses with the statuses of the settings, which the specification does not show', async () => {
+  const settings = { limitStatus: 409, unknownIdStatus: 410, unauthorizedStatus: 403 };
+  const { sandbox, create, call } = await startTestSandbox({ service: settings });
+  await create();
+  await create();
+  const third = await create(paused);
+  expect((await create()).status).toBe(409);
+  expect((await call('GET', `/Subscriptions(${unknownId})`)).status).toBe(410);
+  const resume = () => call('PATCH', `/Subscriptions(${third.json.Id})`, { Status: 'running' });
+  expect((await resume()).status).toBe(409);
+  sandbox.service.change({ resumeBeyondLimit: 'ignore' });
+  const ignored = await resume();
+  expect([ignored.status, ignored.json.Status]).toEqual([200, 'paused']);
+  expect((await send(`${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`)).status).toBe(403);
+});

@@ -133,7 +133,7 @@ async function answerTo(
   const isOpen = query !== null && !settings.queriesNeedToken;
   if (!isOpen && (token === undefined || !provider.accepts(token))) {
     const challenge = { 'WWW-Authenticate': 'Bearer' };
-    return plainError(401, 'Unauthorized', challenge);
+    return plainError(settings.unauthorizedStatus, 'Unauthorized', challenge);
   }
   const body = await req.text();
   if (query === null) return operation(body);

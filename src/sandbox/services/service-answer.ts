@@ -94,7 +94,9 @@ export function refusalAnswer(error: unknown, form: ErrorForm): ServiceAnswer {
   const { kind, message } = error;
   // The detail for an invalid filter is a string (specification, Errors).
   if (kind === 'filter') return plainError(400, message);
-  return formedError(kind === 'unknown-id' ? 404 : 400, message, form);
+  const { limitStatus: limit, unknownIdStatus } = form.settings;
+  const statuses = { limit, 'unknown-id': unknownIdStatus, request: 400 };
+  return formedError(statuses[kind], message, form);
 }
 
 /** Returns an error with the id of the request. */

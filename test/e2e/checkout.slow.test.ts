@@ -1,42 +1,12 @@
-/** The executable of a checkout: its Node, its sources, and its npm scripts. */
-import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+/** The npm scripts of a checkout. */
+import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '../..');
-
-function write(folder: string, path: string, text: string, mode = 0o644): void {
-  mkdirSync(dirname(join(folder, path)), { recursive: true });
-  writeFileSync(join(folder, path), text);
-  chmodSync(join(folder, path), mode);
-}
-
-it('the command runs the sources, even if a build exists', () => {
-  const folder = temporaryDirectory();
-  cpSync(join(root, 'scripts'), join(folder, 'scripts'), { recursive: true });
-  write(folder, 'package.json', '{"type":"module","version":"1.2.3"}');
-  for (const [place, type] of [
-    ['src', 'ts'],
-    ['dist', 'js'],
-  ]) {
-    const run = `console.log('${place}', argv.join(), io, version)`;
-    write(folder, `${place}/core/cli/io.${type}`, 'export const createProcessIo = () => 7;');
-    const text = `export const run = (argv, io, version) => (${run}, 3);`;
-    write(folder, `${place}/core/cli/run.${type}`, text);
-  }
-  const earshot = () => {
-    const args = ['--disable-warning=ExperimentalWarning', 'scripts/earshot.js', 'a', 'b'];
-    const { status, stdout } = spawnSync(process.execPath, args, { cwd: folder });
-    return [status, String(stdout).trim()];
-  };
-  expect(earshot()).toEqual([3, 'src a,b 7 1.2.3']);
-  rmSync(join(folder, 'src'), { recursive: true });
-  expect(earshot()).toEqual([3, 'dist a,b 7 1.2.3']);
-});
 
 const receiver = {
   EARSHOT_TLS: 'off',

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isPermissive, licencesPage } from '../../scripts/licences.js';
+import { isPermissive } from '../../scripts/licences.js';
 import { lockedPackages } from '../../scripts/lock-file.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -21,17 +21,6 @@ describe('the page of licences', () => {
     ['unknown', false],
   ])('%s: %s', (expression, expected) => {
     expect(isPermissive(expression)).toBe(expected);
-  });
-
-  it('is not written while a package that runs requires more; one for tests may', () => {
-    const withOne = (entry: object) => ({
-      packages: { ...lock.packages, 'node_modules/other': { version: '1.0.0', ...entry } },
-    });
-    const why = /^Licences not permitted: other \(GPL-3\.0-only\)\. /;
-    expect(() => licencesPage(withOne({ license: 'GPL-3.0-only' }))).toThrow(why);
-    expect(() => licencesPage(withOne({}))).toThrow('other (unknown)');
-    const page = licencesPage(withOne({ license: 'GPL-3.0-only', dev: true }));
-    expect(page).toMatch(/, 1 GPL-3\.0-only[,.]/);
   });
 
   it('lists the name, version and licence that each installed package declares', () => {

@@ -10,13 +10,12 @@ import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { registrationOf } from '../../admin/samples.ts';
 import { testIo } from '../../helpers/fake-io.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
 import { runningJobs, type ShownJobs } from '../../helpers/running-jobs.ts';
 import { openStore } from '../../helpers/store.ts';
 import { loopback, serveConfig } from '../../receiver/serve-config.ts';
-import { fillOperation, seededJobs } from './seeded-operation.ts';
+import { fillOperation, jobsWith, registerRunning } from './seeded-operation.ts';
 
 const pair = { username: 'catalogue', password: 'a-password-of-32-characters-000' };
 const dayUs = 24 * hourUs;
@@ -58,7 +57,7 @@ export async function openSeeded({
   products = 400,
   plan = {
     nowUs: realNowUs,
-    jobs: seededJobs,
+    jobs: jobsWith({ archive: 'command', hook: 'webhook' }),
     fill: (store: Store, generator: Generator) => fill(store, generator, products),
   },
 }: {
@@ -167,7 +166,14 @@ async function fill(store: Store, generator: Generator, count: number): Promise<
   for (const [i, body] of hostileBodies.entries()) {
     await store.accept(pushed(body, now - (i + 1) * hourUs));
   }
-  await register(store, now);
+  const alps: Parameters<typeof registerRunning>[1] = {
+    name: 'alps',
+    filter: "Collection/Name eq 'SENTINEL-2'",
+    events: ['created', 'deleted'],
+    subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+  };
+  const times = { sinceUs: now - 3 * dayUs, latestUs: now - 60_000_000, nowUs: now };
+  await registerRunning(store, alps, times);
   await compare(store, now, missingHourUs);
   await raiseAlerts(store, now, missingHourUs);
   await fillOperation(store, now);
@@ -188,22 +194,6 @@ function pushed(body: string, receivedAtUs: number): Delivery {
     source: 'push',
     headers: ['Content-Type', 'application/json'],
   };
-}
-
-async function register({ administration }: Store, now: number): Promise<void> {
-  const id = 'c06f2e68-fb9e-4e22-ac57-49566e8621fb';
-  const entry = { atUs: now - 3 * dayUs, subscription: 'alps', subscriptionId: id };
-  const activity = { activityAtUs: now - 60_000_000, notifiedAtUs: now - 60_000_000 };
-  await administration.commit({
-    save: registrationOf({
-      credentialsDigest: null,
-      ...{ ...activity, subscriptionId: id, runningSeenAtUs: now },
-      ...{ events: ['created', 'deleted'], filter: "Collection/Name eq 'SENTINEL-2'" },
-    }),
-    history: [
-      { ...entry, action: 'created', actor: 'register', reason: 'It is in earshot.config.ts.' },
-    ],
-  });
 }
 
 /** Saves the coverage of each hour until two hours ago: one hour is recovered, one late, one has missing events. */

@@ -4,14 +4,17 @@
  */
 
 import { hourUs } from '../../../src/core/terms/dates.ts';
-import { sinkReader } from '../../../src/features/sinks/terms.ts';
 import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
-import type { NewSummaryJob } from '../../../src/features/summary/terms.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { registrationOf } from '../../admin/samples.ts';
 import { doneWith } from '../../features/summary/summary-jobs.ts';
-import type { ShownJobs } from '../../helpers/running-jobs.ts';
+import {
+  deliverTo,
+  diskFinding,
+  jobsWith,
+  registerRunning,
+  summarize,
+} from './seeded-operation.ts';
 import {
   type Generator,
   type History,
@@ -32,20 +35,7 @@ const missingHourUs = todayUs - 20 * hourUs;
 const lateHourUs = todayUs - 61 * hourUs;
 const recoveredHourUs = todayUs - 107 * hourUs;
 
-const sinkNames = ['archive', 'quicklooks', 'team-hook'];
-
-const jobs: ShownJobs = {
-  deliveryState: () => ({
-    names: sinkNames,
-    kinds: new Map([
-      ['archive', 'command'],
-      ['quicklooks', 'nats'],
-      ['team-hook', 'webhook'],
-    ]),
-    fault: null,
-  }),
-  summaryMode: async () => 'each',
-};
+const jobs = jobsWith({ archive: 'command', quicklooks: 'nats', 'team-hook': 'webhook' });
 
 export const showcase: Plan = { nowUs: () => showcaseNowUs, jobs, fill };
 
@@ -88,7 +78,7 @@ async function fill(store: Store, generator: Generator): Promise<History> {
   }
   await raise(store, coverage);
   await fillSinks(store);
-  await summarize(store);
+  await fillSummaries(store);
   const products = events.flatMap(({ event, product }) =>
     event === 'created' ? [product as PublishedProduct] : [],
   );
@@ -187,26 +177,13 @@ async function quarantine(store: Store): Promise<void> {
   }
 }
 
-async function register({ administration }: Store): Promise<void> {
-  const latest = showcaseNowUs - minuteUs;
-  for (const { name, subscriptionId, filter, events } of subscriptions) {
-    await administration.commit({
-      save: registrationOf({
-        credentialsDigest: null,
-        ...{ name, events, filter, subscriptionId },
-        ...{ activityAtUs: latest, notifiedAtUs: latest, runningSeenAtUs: showcaseNowUs },
-      }),
-      history: [
-        {
-          ...{ atUs: todayUs - days * dayUs, subscription: name, subscriptionId },
-          ...{ action: 'created', actor: 'register', reason: 'It is in earshot.config.ts.' },
-        },
-      ],
-    });
-  }
-  await administration.markDeliveries(
+async function register(store: Store): Promise<void> {
+  const times = { latestUs: showcaseNowUs - minuteUs, nowUs: showcaseNowUs };
+  for (const one of subscriptions)
+    await registerRunning(store, one, { sinceUs: todayUs - days * dayUs, ...times });
+  await store.administration.markDeliveries(
     subscriptions.map(({ name }) => ({
-      ...{ subscription: name, username: 'catalogue', lastAtUs: latest },
+      ...{ subscription: name, username: 'catalogue', lastAtUs: times.latestUs },
     })),
   );
 }
@@ -241,80 +218,45 @@ async function raise({ alerts }: Store, hours: ReturnType<typeof coverageOf>): P
       hours.filter((hour) => hour.missing > 0),
     ),
   };
-  const disk = {
-    kind: 'disk',
-    subject: '',
-    level: 'warning',
-    text: 'The disk is nearly full.',
-    evidence: ['3.9 GiB of 80 GiB are free.'],
-    nextStep: 'Free space with `earshot prune`.',
-  } as const;
-  const settle = (findings: readonly (typeof missing | typeof disk)[], agoUs: number) =>
+  const settle = (findings: readonly (typeof missing | typeof diskFinding)[], agoUs: number) =>
     alerts.settleFindings({
-      ...{ checked: [missing, disk], findings, channels: ['url'], atUs: showcaseNowUs - agoUs },
+      ...{
+        checked: [missing, diskFinding],
+        findings,
+        channels: ['url'],
+        atUs: showcaseNowUs - agoUs,
+      },
     });
-  await settle([disk], 4 * dayUs);
+  await settle([diskFinding], 4 * dayUs);
   await settle([], 3 * dayUs);
   await settle([missing], 17 * hourUs);
 }
 
-/** `archive` and `quicklooks` have delivered everything; `team-hook` refused a notification and retries another. */
+/** `archive` and `quicklooks` have delivered everything; `team-hook` refused a notification and retries others. */
 async function fillSinks(store: Store): Promise<void> {
-  const { sinks } = store;
-  const upTo = await store.lastPosition();
-  const rows = await Array.fromAsync(store.find({ limit: 12 }));
-  const items = rows.toReversed().map(({ position, productId }) => ({ position, productId }));
-  const atUs = showcaseNowUs - 2 * minuteUs;
-  for (const sink of sinkNames) {
-    await sinks.enqueue({ sink, replayId: null, after: 0, atUs, upTo, items });
-    const due = await sinks.due({ sink, nowUs: showcaseNowUs, limit: items.length });
-    await sinks.settle(
-      due.map(({ id }, i) => {
-        if (sink === 'team-hook' && i === 0) {
-          return { id, outcome: 'dead', error: 'The webhook answered 422: unknown tile.' };
-        }
-        if (sink === 'team-hook' && i > 9) {
-          const nextAttemptAtUs = showcaseNowUs + 4 * minuteUs;
-          const error = 'The webhook answered 503.';
-          return { id, outcome: 'postponed', error, nextAttemptAtUs, counts: true };
-        }
-        return { id, outcome: 'acknowledged', deliveredAtUs: showcaseNowUs - minuteUs };
-      }),
-    );
-    await store.moveCursor(sinkReader(sink), upTo, showcaseNowUs - minuteUs);
-  }
+  const given = { count: 12, nowUs: showcaseNowUs };
+  for (const sink of ['archive', 'quicklooks']) await deliverTo(store, sink, given);
+  const error = 'The webhook answered 422: unknown tile.';
+  await deliverTo(store, 'team-hook', { ...given, dead: 1, retried: 2, error });
 }
 
-async function summarize(store: Store): Promise<void> {
-  const { summaries } = store;
+async function fillSummaries(store: Store): Promise<void> {
   const found = await Array.fromAsync(store.find({ limit: 80, subscription: 'land' }));
   const rows = found.filter(({ event, productName }) => {
     return event === 'created' && productName?.includes('MSIL2A');
   });
-  const dueAtUs = showcaseNowUs - hourUs;
-  const digest: NewSummaryJob = {
-    ...{ kind: 'digest', subject: 'digest', productId: null, productName: null },
-    ...{ subscription: 'land', position: 1, dueAtUs },
-    scope: { fromUs: todayUs - dayUs, untilUs: todayUs, subscription: 'land', filter: null },
-  };
-  const products = rows.slice(0, 4).map(
-    ({ productId, productName, subscription, position }): NewSummaryJob => ({
-      ...{ kind: 'product', subject: productId.toLowerCase(), productId, productName },
-      ...{ subscription, scope: null, position, dueAtUs },
-    }),
-  );
-  const jobs = [...products, digest];
-  const { ids } = await summaries.enqueue({ jobs, waitingMax: 100, atUs: dueAtUs });
   const by = { model: 'openai/gpt-oss-120b', createdAtUs: showcaseNowUs - 20 * minuteUs };
-  for (const [i, { kind }] of jobs.entries()) {
-    const job = { id: ids[i] ?? 0, revision: 1 };
-    await summaries.settle({ job, result: doneWith(showcaseTexts[kind], by) });
-  }
+  const [digest, product] = showcaseTexts.map((text) => doneWith(text, by));
+  if (digest === undefined || product === undefined) throw new Error('There is no text.');
+  await summarize(store, rows.slice(0, 4), {
+    scope: { fromUs: todayUs - dayUs, untilUs: todayUs, subscription: 'land', filter: null },
+    nowUs: showcaseNowUs,
+    results: [digest, ...Array(4).fill(product)],
+  });
 }
 
-const showcaseTexts = {
-  digest:
-    '53 products received for land, 17 June 2026: Sentinel-2 (53). The clearest scene is Sentinel-2A over northern Italy, 17 June 2026 10:20 UTC, 3 % cloud.',
-  product:
-    'A level-2A scene of Sentinel-2A over northern Italy, sensed 18 June 2026 10:20 UTC, and published 3 h after sensing.',
-};
+/** Of the digest, and of products. */
+const showcaseTexts = [
+  '53 products received for land, 17 June 2026: Sentinel-2 (53). The clearest scene is Sentinel-2A over northern Italy, 17 June 2026 10:20 UTC, 3 % cloud.',
+  'A level-2A scene of Sentinel-2A over northern Italy, sensed 18 June 2026 10:20 UTC, and published 3 h after sensing.',
+];

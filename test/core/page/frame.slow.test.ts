@@ -100,17 +100,6 @@ describe.skipIf(!hasChromium)(
       expect(problems).toEqual([]);
     });
 
-    it('updates ages', async () => {
-      const { page } = await open('/');
-      await page.clock.install();
-      await page.reload();
-      const shown = page.locator('td [data-age]').first();
-      const before = await shown.textContent();
-      await page.clock.fastForward(600_000);
-      await expect.poll(() => shown.textContent()).not.toBe(before);
-      expect(await shown.textContent()).toMatch(/^1\d min ago$/);
-    });
-
     it('refreshes when a notification arrives, and keeps focus and scroll position', async () => {
       const size = { viewport: { width: 700, height: 400 } };
       const { page, problems, requests } = await openLive('/', size);

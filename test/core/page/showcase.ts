@@ -255,7 +255,7 @@ async function fillSummaries(store: Store): Promise<void> {
   });
 }
 
-/** Of the digest, and of products. */
+/** Texts of the digest and of products. */
 const showcaseTexts = [
   '53 products received for land, 17 June 2026: Sentinel-2 (53). The clearest scene is Sentinel-2A over northern Italy, 17 June 2026 10:20 UTC, 3 % cloud.',
   'A level-2A scene of Sentinel-2A over northern Italy, sensed 18 June 2026 10:20 UTC, and published 3 h after sensing.',

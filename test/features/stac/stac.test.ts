@@ -26,6 +26,8 @@ import { followPosts, idsOf, nextOf, post, query } from './stac-answers.ts';
 describe('a STAC client', () => {
   it('walks from the landing page to collections, items and records by links', async (context) => {
     const { get, published, origin } = await openFilled();
+    const { status, headers } = await get('/stac/');
+    expect([status, headers.location]).toEqual([308, `${origin}/stac`]);
     const landing = await get('/stac');
     expect(landing.json.links).toContainEqual({
       rel: 'search',

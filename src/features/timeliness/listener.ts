@@ -212,7 +212,7 @@ function legend(): Html {
   return html`<ul class="legend">${percentileLines.map(
     (name) =>
       html`<li><svg class="chart key" viewBox="0 0 28 10" aria-hidden="true"><path class="line ${name}" d="M1,5 27,5"/></svg>${texts[name]}</li>`,
-  )}<li><svg class="chart key" viewBox="0 0 28 10" aria-hidden="true"><path class="band" d="M1,0 27,0 27,10 1,10Z"/></svg>from median to p90</li></ul>`;
+  )}</ul>`;
 }
 
 /** Draws the chart for a wide and for a narrow window; the style sheet shows one of them. */

@@ -1,29 +1,14 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import {
-  databaseFileName,
-  openForWriting,
-  schemaVersion,
-} from '../../src/store/engine/database.ts';
+import { openForWriting, schemaVersion } from '../../src/store/engine/database.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openFile, openReader, openSqliteStore } from './sqlite-store.ts';
 
 describe('opening the store', () => {
-  it('creates the tables of a fresh file, and keeps them when it is opened again', async () => {
-    const { store, dataDir, reopen } = await openSqliteStore();
-    await store.accept(delivery(notification(1)));
-    const again = await reopen();
-    expect(await again.counts()).toMatchObject({ notifications: 1 });
-    const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
-    expect(database.pragma('user_version', { simple: true })).toBe(schemaVersion);
-    database.close();
-  });
-
   it.each(['writing', 'reading'])('for %s refuses a file of a newer version', async (purpose) => {
     const { store, dataDir } = await openSqliteStore();
     await store.close();

@@ -112,32 +112,22 @@ describe('recovering events', () => {
   });
 });
 
-describe('recovering events that were pushed since the catalogue query', () => {
-  it('adds nothing', async () => {
-    const { store } = await openLocalStore();
-    await store.accept(push([pushed(1, { ProductId: 'PRODUCT-1' }), pushed(2, modified(atUs))]));
-    const events = [missing(1), missing(2, modified(atUs))];
-    expect(await recover(store, events)).toEqual([null, null]);
-    expect(await store.lastPosition()).toBe(2);
-  });
-
-  it('treats a push with the state of a modification, or a later state, as its notification', async () => {
-    const { store } = await openLocalStore();
-    const created = (stateUs: number) => ({ ...pushed(1, modified(stateUs)), ...asCreated });
-    await store.accept(push([notification(8), created(atUs + 5_000)]));
-    await store.accept(push(pushed(2, modified(atUs + 5_000))));
-    const bare = { NotificationDate: formatDateUs(atUs + 5_000), value: undefined };
-    await store.accept(push({ ...pushed(3, modified(atUs)), ...bare }));
-    await store.accept(push({ ...pushed(4, modified(atUs)), ...bare, ...asCreated }));
-    const at = (us: number, numbers: number[]) =>
-      numbers.map((number) => missing(number, modified(atUs + us)));
-    const known = [...at(5_999, [1, 2, 3]), ...at(4_000, [1, 2, 3])];
-    expect(await recover(store, known)).toEqual(known.map(() => null));
-    expect(await recover(store, [...at(6_000, [1, 2, 3]), ...at(0, [4])])).toEqual([6, 7, 8, 9]);
-  });
+it('a push with the state of a modification, or a later state, is its notification', async () => {
+  const { store } = await openLocalStore();
+  const asCreated = { SubscriptionEvent: 'created' };
+  const bare = { NotificationDate: formatDateUs(atUs + 5_000), value: undefined };
+  await store.accept(
+    push([notification(8), { ...pushed(1, modified(atUs + 5_000)), ...asCreated }]),
+  );
+  await store.accept(push(pushed(2, modified(atUs + 5_000))));
+  await store.accept(push({ ...pushed(3, modified(atUs)), ...bare }));
+  await store.accept(push({ ...pushed(4, modified(atUs)), ...bare, ...asCreated }));
+  const at = (us: number, numbers: number[]) =>
+    numbers.map((number) => missing(number, modified(atUs + us)));
+  const known = [...at(5_999, [1, 2, 3]), ...at(4_000, [1, 2, 3])];
+  expect(await recover(store, known)).toEqual(known.map(() => null));
+  expect(await recover(store, [...at(6_000, [1, 2, 3]), ...at(0, [4])])).toEqual([6, 7, 8, 9]);
 });
-
-const asCreated = { SubscriptionEvent: 'created' };
 
 describe('pushes and recoveries in any order', () => {
   const step = fc.record({
@@ -235,20 +225,6 @@ describe('a push of a recovered event', () => {
       expect(await store.accept(other)).toMatchObject({ outcome: 'stored' });
     }
     expect((await rowsOf(store)).map(({ timesSeen }) => timesSeen)).toEqual(Array(8).fill(1));
-  });
-
-  it('is quarantined when its AckId belongs to another event', async () => {
-    const { store } = await openLocalStore();
-    await recover(store, [missing(1), missing(2)]);
-    await store.accept(push(pushed(1)));
-    const reused = await store.accept(push(pushed(2, { AckId: 'ack-1' })));
-    expect(reused).toMatchObject({ outcome: 'duplicate' });
-    const quarantined = await collect(store.quarantined({ released: false }));
-    expect(quarantined).toMatchObject([{ reason: 'ack-id-reused' }]);
-    const productIds = ['product-2'];
-    expect(await store.completeness.recoveredEvents({ subscription, productIds })).toMatchObject([
-      { pushedAtUs: null },
-    ]);
   });
 
   it('is counted as late in the hour of the event, up to the number of recovered events', async () => {

@@ -4,7 +4,6 @@ import { finding, settle } from '../features/alerts/alert-findings.ts';
 import { atUs, dueProducts, replayOf } from '../features/sinks/sink-items.ts';
 import { productJob } from '../features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { missing } from './catalogue-events.ts';
 import { openSqliteStore, openTwo } from './sqlite-store.ts';
 
 const read = { sink: 'act', replayId: null, after: 0, upTo: 9, items: [], atUs };
@@ -40,16 +39,6 @@ describe('changes that arrive with notifications', () => {
 });
 
 describe('two programs that do the same at once', () => {
-  it('recover each event once', async () => {
-    const { both } = await openTwo();
-    const events = numbers(50).map((i) => missing(i));
-    const [mine = [], others = []] = await Promise.all(
-      both.map(({ completeness }) => completeness.recover({ events, knownUpTo: 0, atUs })),
-    );
-    expect(mine.map((position, i) => position ?? others[i])).not.toContain(null);
-    expect(await both[0].lastPosition()).toBe(50);
-  });
-
   it('queue each part of the log for a sink once, and add one replay', async () => {
     const { both } = await openTwo();
     const [store] = both;

@@ -1,12 +1,15 @@
 /** The map in a real browser: pixels of footprints, areas as filters, arrivals, state of the URL. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Ring } from '../../../src/filter/filter-tree.ts';
+import { extentOf } from '../../../src/filter/geometry/ring.ts';
 import { hasChromium, openBrowser, openPage } from '../../core/page/browser.ts';
 import {
   openSeeded,
   type PublishedProduct,
   type SeededReceiver,
 } from '../../core/page/seeded-receiver.ts';
+import { box, parallel, ring } from '../../filter/geometry/places.ts';
 
 type LonLat = readonly [longitude: number, latitude: number];
 
@@ -31,10 +34,10 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
   const untilDrawn = (page: Page) =>
     page.locator('.map-readout', { hasText: 'footprint' }).waitFor({ state: 'attached' });
   /** Publishes a product with a footprint, and waits until it is indexed. */
-  const publish = async (name: string, rings: LonLat[][], sensedHoursAgo = 2) => {
+  const publish = async (name: string, area: Ring, sensedHoursAgo = 2) => {
     const Start = new Date(Date.now() - sensedHoursAgo * 3_600_000).toISOString();
     const product = {
-      ...withFootprint(seeded.generator.next(Date.now() - 60_000), `MAP_${name}`, rings),
+      ...withFootprint(seeded.generator.next(Date.now() - 60_000), `MAP_${name}`, area),
       ContentDate: { Start, End: Start },
     };
     expect(await seeded.push(product)).toBe(200);
@@ -45,11 +48,7 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     return product;
   };
   const productIds = async (filter: string, more: Record<string, string> = {}) => {
-    const search = new URLSearchParams({
-      ...(filter === '' ? {} : { filter }),
-      limit: '1000',
-      ...more,
-    });
+    const search = new URLSearchParams({ filter, limit: '1000', ...more });
     const answer = await fetch(`${seeded.url}/api/products?${search}`);
     const { products } = (await answer.json()) as { products: { productId: string }[] };
     return products.map(({ productId }) => productId).sort();
@@ -57,14 +56,9 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
 
   beforeAll(async () => {
     [seeded, browser] = await Promise.all([openSeeded({ products: 300 }), openBrowser()]);
-    await publish('pacific', [square(176, -20, 188, -10)]);
-    await publish('pole', [
-      Array.from(
-        { length: 13 },
-        (_, i): LonLat => [(i * 30) % 360 > 180 ? ((i * 30) % 360) - 360 : (i * 30) % 360, 82],
-      ),
-    ]);
-    await publish('south', [square(20, -78, 80, -70)]);
+    await publish('pacific', square(176, -20, 188, -10));
+    await publish('pole', parallel(82));
+    await publish('south', square(20, -78, 80, -70));
   });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
@@ -76,58 +70,26 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
 
   test('draws a footprint across the antimeridian on both sides, and nowhere else', async () => {
     const page = await openMap({ view: '180,0,3' });
-    const inside: LonLat[] = [
-      [177, -15],
-      [179.5, -15],
-      [-179.5, -15],
-      [-173, -15],
-    ];
-    const outside: LonLat[] = [
-      [170, -15],
-      [-165, -15],
-      [178, -5],
-      [-175, -25],
-    ];
+    const inside = ring('177 -15, 179.5 -15, -179.5 -15, -173 -15');
+    const outside = ring('170 -15, -165 -15, 178 -5, -175 -25');
     await expectDrawn(page, { inside, outside }, flatPixel([180, 0], 3));
     // No outline along the cut: the pixels there have the colour of the area, under a line of the grid.
-    const [seam, area] = await pixels(
-      page,
-      [
-        [180, -15],
-        [178, -13.3],
-      ],
-      flatPixel([180, 0], 3),
-    );
+    const [seam, area] = await pixels(page, ring('180 -15, 178 -13.3'), flatPixel([180, 0], 3));
     expect(distanceOf(seam, area)).toBeLessThan(30);
   });
 
   test('draws a footprint around a pole as an area on the arctic map', async () => {
     const page = await openMap({ projection: 'arctic', view: '0,90,3' });
-    const inside: LonLat[] = [
-      [0, 89.9],
-      [40, 84],
-      [-100, 85],
-      [179, 84],
-    ];
-    const outside: LonLat[] = [
-      [160, 79],
-      [-100, 79],
-      [178, 80],
-    ];
+    const inside = ring('0 89.9, 40 84, -100 85, 179 84');
+    const outside = ring('160 79, -100 79, 178 80');
     await expectDrawn(page, { inside, outside }, polarPixel(1, 3));
   });
 
   test('turns a drawn box into a filter with the results of --bbox', async () => {
-    const page = await openMap({
-      filter: "Collection/Name eq 'SENTINEL-2'",
-      view: '0,0,3',
-      since: '7d',
-    });
+    const state = { view: '0,0,3', since: '7d' };
+    const page = await openMap({ ...state, filter: "Collection/Name eq 'SENTINEL-2'" });
     await page.getByRole('button', { name: 'Box' }).click();
-    const at = await canvasPixels(page, flatPixel([0, 0], 3), [
-      [-60, 30],
-      [70, -30],
-    ]);
+    const at = await canvasPixels(page, flatPixel([0, 0], 3), ring('-60 30, 70 -30'));
     await drag(page, at);
     await page.waitForURL(/Intersects/);
     const filter = new URL(page.url()).searchParams.get('filter') ?? '';
@@ -143,12 +105,8 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
   test('turns a drawn polygon into a filter, with keys to undo and finish', async () => {
     const page = await openMap({ view: '30,-42,3' });
     await page.getByRole('button', { name: 'Polygon' }).click();
-    const corners = await canvasPixels(page, flatPixel([30, -42], 3), [
-      [10, -68],
-      [70, -68],
-      [5, -10],
-      [50, -79],
-    ]);
+    const places = ring('10 -68, 70 -68, 5 -10, 50 -79');
+    const corners = await canvasPixels(page, flatPixel([30, -42], 3), places);
     for (const { x, y } of corners.slice(0, 3)) await page.mouse.click(x, y);
     await page.keyboard.press('Backspace');
     await page.mouse.click(corners[3]?.x ?? 0, corners[3]?.y ?? 0);
@@ -165,9 +123,11 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     const page = await openMap({ view: '-30,-30,3' });
     const spot: LonLat[] = [[west + 1.5, -29.5]];
     await expectDrawn(page, { inside: [], outside: spot }, flatPixel([-30, -30], 3));
-    const product = withFootprint(seeded.generator.next(Date.now()), `MAP_new_${arrivals}`, [
+    const product = withFootprint(
+      seeded.generator.next(Date.now()),
+      `MAP_new_${arrivals}`,
       square(west, -31, west + 3, -28),
-    ]);
+    );
     const sentAt = performance.now();
     expect(await seeded.push(product)).toBe(200);
     await expectDrawn(page, { inside: spot, outside: [] }, flatPixel([-30, -30], 3));
@@ -189,16 +149,12 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     await page.reload();
     await untilDrawn(page);
     expect(await page.locator('.map-legend h2').textContent()).toBe('Cloud cover');
-    expect(Object.fromEntries(state())).toMatchObject({
-      projection: 'antarctic',
-      colour: 'cloud',
-      since: '7d',
-      view: before,
-    });
+    const kept = { projection: 'antarctic', colour: 'cloud', since: '7d', view: before };
+    expect(Object.fromEntries(state())).toMatchObject(kept);
   });
 
   test('selects by click, by keyboard and by the URL, and shows names without direction marks', async () => {
-    const product = await publish('\u202ename', [square(-140, -40, -130, -30)]);
+    const product = await publish('\u202ename', square(-140, -40, -130, -30));
     const page = await openMap({ selected: product.Id, view: '-135,-35,4' });
     const panel = page.locator('.map-selection');
     expect(await panel.getByRole('link').allTextContents()).toEqual(['MAP_\\u202ename']);
@@ -225,11 +181,7 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
 
   describe('with a small footprint below many large ones', () => {
     const count = 22;
-    const [small, large, adjacent] = [
-      [-99, -49],
-      [-93, -43],
-      [-89, -39],
-    ] as const;
+    const [small = [0, 0], large = [0, 0], adjacent = [0, 0]] = ring('-99 -49, -93 -43, -89 -39');
     const toPixel = flatPixel([-95, -45], 5);
     const namesAt = async (page: Page, position: LonLat) => {
       const [at] = await canvasPixels(page, toPixel, [position]);
@@ -238,9 +190,9 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     };
 
     beforeAll(async () => {
-      await publish('small', [square(-100, -50, -98, -48)], 1);
+      await publish('small', square(-100, -50, -98, -48), 1);
       for (let i = 0; i < count; i += 1) {
-        await publish(`large_${i}`, [square(-101, -51, -91 + i / 100, -41)], 40);
+        await publish(`large_${i}`, square(-101, -51, -91 + i / 100, -41), 40);
       }
     });
 
@@ -273,24 +225,6 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
       await expectDrawn(page, { inside: [small, large], outside: [] }, toPixel);
       expect(new URL(page.url()).searchParams.get('hidden')).toBe(null);
     });
-  });
-
-  test('loads fine outlines and names of countries for a close view', async () => {
-    const page = await openMap({});
-    const loaded: string[] = [];
-    page.on('request', (request) => loaded.push(request.url()));
-    await page.evaluate(`{
-      globalThis.texts = new Set();
-      const { fillText } = CanvasRenderingContext2D.prototype;
-      CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
-        texts.add(text);
-        fillText.call(this, text, ...more);
-      };
-    }`);
-    await page.locator('.map canvas').focus();
-    for (let i = 0; i < 5; i += 1) await page.keyboard.press('+');
-    await expect.poll(() => page.evaluate<string[]>('[...texts]')).toContain('Nigeria');
-    expect(loaded.filter((url) => url.includes('land-fine'))).toHaveLength(1);
   });
 
   test('causes no error, warning or request of another origin', () => {
@@ -370,12 +304,8 @@ async function expectDrawn(
   toPixel: ToPixel,
 ): Promise<void> {
   const expected = [...inside.map(() => true), ...outside.map(() => false)];
-  await expect
-    .poll(() => colouredAt(page, [...inside, ...outside], toPixel), {
-      interval: 50,
-      timeout: 10_000,
-    })
-    .toEqual(expected);
+  const found = () => colouredAt(page, [...inside, ...outside], toPixel);
+  await expect.poll(found, { interval: 50, timeout: 10_000 }).toEqual(expected);
 }
 
 async function canvasPixels(page: Page, toPixel: ToPixel, positions: readonly LonLat[]) {
@@ -398,14 +328,8 @@ async function drag(page: Page, [from, to]: readonly { x: number; y: number }[])
 /** West, south, east, north of the only polygon of a filter. */
 function boundsOf(filter: string): number[] {
   const [, text = ''] = /POLYGON\(\((.*?)\)\)/.exec(filter) ?? [];
-  const positions = text.split(',').map((pair) => pair.trim().split(' ').map(Number));
-  const [xs, ys] = [0, 1].map((i) => positions.map((position) => position[i] ?? Number.NaN));
-  return [
-    Math.min(...(xs ?? [])),
-    Math.min(...(ys ?? [])),
-    Math.max(...(xs ?? [])),
-    Math.max(...(ys ?? [])),
-  ];
+  const { west, south, east, north } = extentOf(ring(text.replaceAll(/, */g, ', ')));
+  return [west, south, east, north];
 }
 
 async function namesOf({ url }: SeededReceiver, filter: string): Promise<string[]> {
@@ -415,30 +339,15 @@ async function namesOf({ url }: SeededReceiver, filter: string): Promise<string[
 }
 
 /** A closed ring; longitudes beyond 180 continue on the other side. */
-function square(west: number, south: number, east: number, north: number): LonLat[] {
-  const within = (x: number) => (x > 180 ? x - 360 : x);
-  const corners: LonLat[] = [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ];
-  return corners.map(([x, y]) => [within(x), y]);
-}
+const square = (...[west, south, east, north]: [number, number, number, number]) =>
+  box(west, south, east, north).map(([x, y]): LonLat => [x > 180 ? x - 360 : x, y]);
 
-function withFootprint(
-  product: PublishedProduct,
-  name: string,
-  rings: LonLat[][],
-): PublishedProduct {
-  const text = rings
-    .map((ring) => `(${ring.map((position) => position.join(' ')).join(',')})`)
-    .join(',');
+function withFootprint(product: PublishedProduct, name: string, area: Ring): PublishedProduct {
+  const text = area.map((place) => place.join(' ')).join(',');
   return {
     ...product,
     Name: name,
-    Footprint: `geography'SRID=4326;POLYGON(${text})'`,
-    GeoFootprint: { type: 'Polygon', coordinates: rings },
+    Footprint: `geography'SRID=4326;POLYGON((${text}))'`,
+    GeoFootprint: { type: 'Polygon', coordinates: [area] },
   } as PublishedProduct;
 }

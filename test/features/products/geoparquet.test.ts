@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, describe, expect, it } from 'vitest';
 import { writeGeoParquet } from '../../../src/features/products/geoparquet.ts';
@@ -11,6 +12,7 @@ import type { AnyGeometry } from '../../../src/filter/filter-tree.ts';
 import { footprintOf } from '../../../src/filter/geometry/read-geometry.ts';
 import { extentOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
+import { point } from '../../filter/geometry/places.ts';
 import { bareEnvironment } from '../../helpers/bare-environment.ts';
 import { expectRefusal, printed, printedJson } from '../../helpers/fake-io.ts';
 import { foundProduct } from '../summary/found-product.ts';
@@ -49,15 +51,15 @@ function boxOf(geometry: AnyGeometry | null) {
   return { xmin: west, ymin: south, xmax: east, ymax: north };
 }
 
-const text = 'VARCHAR';
+const name = 'VARCHAR';
 const time = 'TIMESTAMP WITH TIME ZONE';
 const types = {
-  ...{ position: 'BIGINT', productId: text, productName: text, collection: text, platform: text },
-  ...{ productType: text, processingLevel: text, sensingStart: time, sensingEnd: time },
+  ...{ position: 'BIGINT', productId: name, productName: name, collection: name, platform: name },
+  ...{ productType: name, processingLevel: name, sensingStart: time, sensingEnd: time },
   ...{ publicationDate: time, modificationDate: time, sizeBytes: 'BIGINT', online: 'BOOLEAN' },
   ...{ cloudCoverPercent: 'DOUBLE', orbitNumber: 'BIGINT', relativeOrbitNumber: 'BIGINT' },
-  ...{ orbitDirection: text, tile: text, processingBaseline: text, receivedAt: time },
-  ...{ deletionDate: time, deletionCause: text, s3Path: text, downloadUrl: text },
+  ...{ orbitDirection: name, tile: name, processingBaseline: name, receivedAt: time },
+  ...{ deletionDate: time, deletionCause: name, s3Path: name, downloadUrl: name },
   geometry: "GEOMETRY('OGC:CRS84')",
   bbox: 'STRUCT(xmin DOUBLE, ymin DOUBLE, xmax DOUBLE, ymax DOUBLE)',
 };
@@ -93,24 +95,16 @@ const real = realRecords(1);
 const farDates = { Start: '1600-02-29T00:00:00.001Z', End: '9999-12-31T23:59:59.999999Z' };
 
 /** Footprints that are cut, and values that no column of a type accepts. */
-const special: Sample[] = [
-  {
-    id: guid('71'),
-    name: 'S2A_ACROSS.SAFE',
-    area: 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))',
-  },
-  { id: guid('72'), name: 'S3A_POLE.SEN3', area: 'POLYGON ((0 80, 120 80, -120 80, 0 80))' },
-  { id: guid('73'), name: 'POINT.SAFE', area: 'POINT (7 51)' },
-  { id: guid('76'), name: 'FAR', fields: { ContentDate: farDates } },
-  { id: guid('78'), name: 'LINE.SEN3', area: 'LINESTRING (179 0, -179 1)' },
-  {
-    id: guid('77'),
-    name: 'MIXED',
-    area: 'GEOMETRYCOLLECTION (POINT (7 51), LINESTRING (7 5, 8 5))',
-  },
-  { id: guid('74'), name: 'FRACTION', fields: { Attributes: [orbit(12.5)] } },
-  { id: guid('75'), name: 'LARGE', fields: { ContentLength: 2 ** 53, Attributes: [orbit(1e300)] } },
-];
+const special = [
+  { area: 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))' },
+  { area: 'POLYGON ((0 80, 120 80, -120 80, 0 80))' },
+  { area: 'POINT (7 51)' },
+  { fields: { ContentDate: farDates } },
+  { area: 'LINESTRING (179 0, -179 1)' },
+  { area: 'GEOMETRYCOLLECTION (POINT (7 51), LINESTRING (7 5, 8 5))' },
+  { fields: { Attributes: [orbit(12.5)] } },
+  { fields: { ContentLength: 2 ** 53, Attributes: [orbit(1e300)] } },
+].map((sample, i): Sample => ({ id: guid(`7${i}`), name: `SPECIAL_${i}.SAFE`, ...sample }));
 
 function orbit(Value: number) {
   return { '@odata.type': '#OData.CSC.IntegerAttribute', Name: 'orbitNumber', Value };
@@ -161,27 +155,15 @@ describe.skipIf(real.length === 0)('a file of real records (in ../shared/fixture
   });
 
   it('describes its footprints (GeoParquet 1.1)', async () => {
-    const bbox = [-180, expect.any(Number), 180, 90];
     const covering = ['xmin', 'ymin', 'xmax', 'ymax'].map((name) => [name, ['bbox', name]]);
-    expect(await geoOf(outBytes)).toEqual({
-      version: '1.1.0',
-      primary_column: 'geometry',
-      columns: {
-        geometry: {
-          encoding: 'WKB',
-          geometry_types: [
-            'GeometryCollection',
-            'MultiLineString',
-            'MultiPolygon',
-            'Point',
-            'Polygon',
-          ],
-          orientation: 'counterclockwise',
-          bbox,
-          covering: { bbox: Object.fromEntries(covering) },
-        },
-      },
-    });
+    const geometry = {
+      ...{ encoding: 'WKB', orientation: 'counterclockwise' },
+      geometry_types: 'GeometryCollection MultiLineString MultiPolygon Point Polygon'.split(' '),
+      bbox: [-180, expect.any(Number), 180, 90],
+      covering: { bbox: Object.fromEntries(covering) },
+    };
+    const geo = { version: '1.1.0', primary_column: 'geometry', columns: { geometry } };
+    expect(await geoOf(outBytes)).toEqual(geo);
   });
 });
 
@@ -198,7 +180,7 @@ describe('a file', () => {
     expect(row?.summary).toMatch(/\w+/);
     const newest = await context.earshot([...file, '--orderby', 'received desc', '--limit', '2']);
     const ids = await query(newest.outBytes, 'SELECT productId FROM FILE');
-    expect(ids).toEqual(['75', '74'].map((digits) => ({ productId: guid(digits) })));
+    expect(ids).toEqual(['77', '76'].map((digits) => ({ productId: guid(digits) })));
     expect(newest.err).toMatch(/^2 rows\. Next page: --after \S+\n$/);
   });
 
@@ -223,11 +205,10 @@ describe('a file', () => {
     const start = (stdout: 'pipe' | number) =>
       spawn(process.execPath, [program, ...file], { env, stdio: ['ignore', stdout, 'pipe'] });
     const endOf = async (child: ReturnType<typeof start>) => {
-      let err = '';
-      child.stderr?.on('data', (chunk) => {
-        err += chunk;
-      });
-      const [code] = await once(child, 'close');
+      const [err, [code]] = await Promise.all([
+        child.stderr === null ? '' : text(child.stderr),
+        once(child, 'close'),
+      ]);
       return { code, err };
     };
     const closed = start('pipe');
@@ -266,15 +247,12 @@ const options = { fields: ['position', 'sensingStart'], catalogueUrl: '', versio
 
 const { row } = foundProduct({});
 
-/** Returns a product at a second and a place of its own. */
-function productAt(position: number): FoundProduct {
-  const coordinates = [position / 1_000, position / 1_000 + 1] as const;
-  const footprint: AnyGeometry = { type: 'Point', coordinates };
-  return { row: { ...row, position, sensingStartUs: position * 1e6 }, record: {}, footprint };
-}
-
+/** Yields products, each at a second and a place of its own. */
 async function* products(count: number, fault?: Error): AsyncGenerator<FoundProduct> {
-  for (let i = 0; i < count; i += 1) yield productAt(i);
+  for (let position = 0; position < count; position += 1) {
+    const footprint = point(position / 1_000, position / 1_000 + 1);
+    yield { row: { ...row, position, sensingStartUs: position * 1e6 }, record: {}, footprint };
+  }
   if (fault !== undefined) throw fault;
 }
 

@@ -18,13 +18,6 @@ import {
 
 const it = test.extend('context', () => createProductContext());
 
-const fields = [
-  ...'position productId productName collection platform productType processingLevel'.split(' '),
-  ...'sensingStart sensingEnd publicationDate modificationDate sizeBytes online'.split(' '),
-  ...'cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile'.split(' '),
-  ...'processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl'.split(' '),
-];
-
 /** Sample 1 as columns. */
 const columns = {
   position: 1,
@@ -54,6 +47,8 @@ const columns = {
   downloadUrl: `https://catalogue.dataspace.copernicus.eu/odata/v1/Products(${guid('1')})/$value`,
 };
 
+const fields = Object.keys(columns);
+
 // Most of these tests only read: they share one data directory, since filling it takes longer than a query.
 const context = await createProductContext(afterAll);
 
@@ -82,36 +77,26 @@ describe('the products for programs', () => {
 
   it('are features as geojson, with the columns as properties', async () => {
     const collection = await printedJson(context.earshot([...oldest, '--output', 'geojson']));
-    expect(collection).toMatchObject({ type: 'FeatureCollection' });
     const [first, , , bare, ...more] = collection.features;
-    expect(more).toEqual([]);
-    expect(first).toEqual({
-      type: 'Feature',
-      id: guid('1'),
-      geometry: { type: 'Polygon', coordinates: [expect.any(Array)] },
-      properties: columns,
-    });
+    expect([collection.type, more]).toEqual(['FeatureCollection', []]);
+    const geometry = { type: 'Polygon', coordinates: [expect.any(Array)] };
+    expect(first).toEqual({ type: 'Feature', id: guid('1'), geometry, properties: columns });
     expect(Object.keys(first.properties)).toEqual(fields);
-    expect(first.geometry.coordinates[0]).toHaveLength(5);
     expect(bare).toMatchObject({ id: guid('4'), geometry: null });
   });
 
   it('are STAC items as stac, one per line, with links to the address of the console, but not when deleted', async () => {
     const argv = [...oldest, '--output', 'stac', '--summaries'];
-    const itemsOf = async (env = {}) => {
-      const { out } = await context.earshot(argv, { env });
-      return out
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-    };
-    const [first, ...others] = await itemsOf();
-    expect([first, ...others].map(({ id }) => id)).toEqual(['1', '2', '3', '4'].map(guid));
-    expect(first.properties.description).toContain('Sentinel-2A');
-    const root = (href: string) => expect.objectContaining({ rel: 'root', href });
-    expect(first.links).toContainEqual(root('http://127.0.0.1:8080/stac'));
-    const [proxied] = await itemsOf({ EARSHOT_CONSOLE_URL: 'https://example.org/ear' });
-    expect(proxied.links).toContainEqual(root('https://example.org/ear/stac'));
+    const env = { EARSHOT_CONSOLE_URL: 'https://example.org/ear' };
+    const { out } = await context.earshot(argv, { env });
+    const items = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(items.map(({ id }) => id)).toEqual(['1', '2', '3', '4'].map(guid));
+    expect(items[0].properties.description).toContain('Sentinel-2A');
+    const root = { rel: 'root', href: `${env.EARSHOT_CONSOLE_URL}/stac` };
+    expect(items[0].links).toContainEqual(expect.objectContaining(root));
     const deleted = context.earshot('query products --deleted --output stac');
     await expectRefusal(deleted, /A deleted product has no form in the format stac\./);
   });
@@ -131,13 +116,6 @@ describe('the products for programs', () => {
     expect(await writeProducts(stream, form, nothing())).toEqual({ count: 0, last: undefined });
     stream.end();
     expect(await written).toBe(expected);
-  });
-
-  it('wait for a reader that accepts one chunk at a time', async () => {
-    for (const form of ['json', 'geojson', 'csv', 'geoparquet']) {
-      const ended = await context.earshot([...oldest, '--output', form], { slowReader: true });
-      expect(ended.code).toBe(0);
-    }
   });
 
   it('are all printed, beyond the 50 that a table shows', async ({ context: own }) => {
@@ -233,29 +211,18 @@ describe('the table', () => {
   });
 });
 
-it('unusual values: covers are rounded down, footprints are split at the antimeridian, and no control character is printed', async ({
+it('unusual values: covers are rounded down, and no control character is printed', async ({
   context: own,
 }) => {
   const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
   await own.fill([
     ...covers.map((cloud, i) => deliveryOf({ id: guid(`${20 + i}`), name: `N${i}`, cloud })),
     deliveryOf({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' }),
-    deliveryOf({
-      ...{ id: guid('7'), name: 'S2A_ACROSS.SAFE' },
-      area: 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))',
-    }),
   ]);
   const below = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
   const { out: clear } = await own.earshot([...below, '--orderby', 'received asc']);
   expect(clear.match(/[\d.]+ %/g)).toEqual(['19.6 %', '19.9 %', '19.9 %', '19.0 %', '0.0 %']);
-  // RFC 7946, 3.1.9.
-  const across = ['query', 'products', '--name', 'S2A_ACROSS*', '--output', 'geojson'];
-  const [{ geometry }] = JSON.parse((await own.earshot(across)).out).features;
-  expect(geometry.type).toBe('MultiPolygon');
-  for (const [ring] of geometry.coordinates) {
-    const longitudes = ring.map(([longitude]: [number]) => longitude);
-    expect(Math.max(...longitudes) - Math.min(...longitudes)).toBe(1);
-  }
+
   for (const form of ['table', 'json', 'csv']) {
     const argv = ['query', 'products', '--output', form];
     const { out } = await own.earshot(argv, { isTTY: true, columns: 80 });

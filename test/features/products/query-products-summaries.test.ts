@@ -92,8 +92,4 @@ describe('the summary of a product', () => {
       expect(out).toContain('=1+1');
     }
   });
-
-  it.each(['--count', '--explain'])('cannot be combined with %s', async (flag) => {
-    expect(await query([flag])).toMatchObject({ code: 2, out: '' });
-  });
 });

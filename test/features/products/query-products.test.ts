@@ -11,6 +11,7 @@ import {
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import { defaultOrderOf } from '../../../src/filter/products.ts';
+import { box, polygon } from '../../filter/geometry/places.ts';
 import { rowsOf } from '../../filter/table.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, expectRefusal, nowUs, printedJson } from '../../helpers/fake-io.ts';
@@ -78,13 +79,9 @@ describe('query products', () => {
 
   it('selects by the area of a GeoJSON file', async () => {
     const file = join(temporaryDirectory(), 'area.geojson');
-    const corners = [11.2, 11.4, 11.4, 11.2].map((x, i) => [x, i === 2 ? 45.4 : 45.2]);
-    const geometry = { type: 'Polygon', coordinates: [corners] };
-    const feature = { type: 'Feature', properties: {}, geometry };
-    for (const value of [geometry, feature, { type: 'FeatureCollection', features: [feature] }]) {
-      writeFileSync(file, JSON.stringify(value));
-      expect(await chosen(['--area', file])).toBe('2');
-    }
+    const geometry = polygon(box(11.2, 45.2, 11.4, 45.4));
+    writeFileSync(file, JSON.stringify({ type: 'Feature', properties: {}, geometry }));
+    expect(await chosen(['--area', file])).toBe('2');
   });
 
   it('selects by the time at which the first notification was received', async ({
@@ -132,12 +129,6 @@ describe('query products', () => {
     expect(explained.conditions).toContainEqual({
       ...{ condition: 'collection is SENTINEL-2', count: 2, isMinimum: false },
     });
-  });
-
-  it('finds products that arrived since the last query', async ({ context: own }) => {
-    expect(await own.digits(['--limit', '1'])).toBe('4');
-    await own.fill([deliveryOf({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
-    expect(await own.digits(['--limit', '1'])).toBe('6');
   });
 
   it('prints a key for the next page, which belongs to the order', async () => {
@@ -240,6 +231,8 @@ describe('usage errors', () => {
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac
       --count --limit 3 ¦ cannot be used with
       --explain --count ¦ cannot be used with
+      --summaries --count ¦ cannot be used with
+      --summaries --explain ¦ cannot be used with
     `),
   )('%s exits 2 with a correction', async (line = '', message = '') => {
     const argv = ['query', 'products', ...line.split(' ')];
@@ -254,18 +247,5 @@ describe('usage errors', () => {
     const argv = ['query', 'products', '--filter', filter, ...words];
     const err = await expectRefusal(context.earshot(argv), message);
     expect(err).toMatch(/^earshot: The filter is not valid for (Deleted)?Products\.\n {2}- /);
-  });
-
-  it.each(
-    rowsOf(String.raw`
-      Polygon ¦ cannot be read as GeoJSON: .*JSON
-      {"type":"Circle"} ¦ cannot be read as GeoJSON: .*Circle
-      {"type":"Polygon","coordinates":[[[4,50],[5,50],[5,51],[4,51]]]} ¦ cannot be used: .*\n {2}-
-    `),
-  )('a file with %s is refused with the reason', async (text = '', message = '') => {
-    const file = join(temporaryDirectory(), 'area.geojson');
-    writeFileSync(file, text);
-    const argv = ['query', 'products', '--area', file];
-    await expectRefusal(context.earshot(argv), new RegExp(message));
   });
 });

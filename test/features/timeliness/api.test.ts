@@ -1,6 +1,5 @@
 /** `/api/timeliness`, as a program uses it. */
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/core/terms/app-error.ts';
 import { hourUs } from '../../../src/core/terms/dates.ts';
 import type { Timeliness } from '../../../src/filter/products.ts';
 import { type Console, openConsole } from '../../core/api/console-context.ts';
@@ -74,12 +73,4 @@ describe('/api/timeliness', () => {
       expect(await get(`/api/timeliness?${search}`)).toMatchObject({ status: 400 });
     },
   );
-
-  it('names the lag of the index, and answers 503 without one', async () => {
-    const { get, products } = await openWithSample();
-    products.state = { ...products.state, indexedPosition: 3, lastPosition: 10 };
-    expect((await get('/api/timeliness')).headers).toMatchObject({ 'earshot-index-lag': '7' });
-    products.failure = new AppError('unavailable', 'There is no index.');
-    expect(await get('/api/timeliness')).toMatchObject({ status: 503 });
-  });
 });

@@ -2,7 +2,6 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/core/terms/app-error.ts';
 import { hourUs } from '../../../src/core/terms/dates.ts';
 import {
   createMemoryCompleteness,
@@ -54,20 +53,6 @@ describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
     // Nothing was published in this hour; a notification of the hour before may be delayed into it.
     expect(await page.locator('#live tbody tr').count()).toBeLessThanOrEqual(1);
     expect(problems).toEqual([]);
-    await page.context().close();
-  });
-
-  it('keep the row headers visible while the hours scroll on a phone', async () => {
-    const { page } = await open('/coverage', { viewport: { width: 375, height: 800 } });
-    const region = page.getByRole('region', { name: 'Coverage of alps' });
-    const left = async () => (await region.getByRole('rowheader').first().boundingBox())?.x;
-    const before = await left();
-    const scrolled = await region.evaluate((element) => {
-      element.scrollLeft = 400;
-      return element.scrollLeft;
-    });
-    expect(scrolled).toBe(400);
-    expect(await left()).toBe(before);
     await page.context().close();
   });
 
@@ -129,17 +114,6 @@ describe('the page of delays', () => {
     expect(text).not.toContain('<b>');
     expect(shown).not.toMatch(/\u202e|NaN|undefined|Infinity/);
     expect(shown).not.toContain('not indexed yet');
-  });
-
-  it('states the lag of the index, and what to do without one', async () => {
-    const { get, products } = await openWithDelays();
-    products.state.indexedPosition = 3;
-    const lagging = await get('/timeliness');
-    expect(textOf(lagging.text)).toContain('7 notifications are not indexed yet');
-    products.failure = new AppError('unavailable', 'There is no index.');
-    const failed = await get('/timeliness');
-    expect(failed.status).toBe(200);
-    expect(textOf(failed.text)).toMatch(/there is no product index.* earshot admin index /);
   });
 });
 

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -71,23 +71,6 @@ const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
 
 describe('the index', () => {
-  it('empties a large write-ahead log while there is nothing to index', async () => {
-    const context = await openProductContext();
-    await context.index(...eventsOf(20));
-    const file = join(context.dataDir, 'products-1.db');
-    const walBytes = () => statSync(`${file}-wal`).size;
-    // As after a burst; a connection that closes would checkpoint it.
-    const burst = new Sqlite(file);
-    onTestFinished(() => void burst.close());
-    burst.pragma('wal_autocheckpoint = 0');
-    burst.exec('CREATE TABLE burst AS SELECT zeroblob(4000000)');
-    expect(walBytes()).toBeGreaterThan(4_000_000);
-    context.follow();
-    await expect.poll(walBytes, slowly).toBe(0);
-    await context.deliver(...created({ Id: 'one more' }));
-    await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(20));
-  });
-
   it('is complete and counts nothing twice after repeated kills of its program', async () => {
     const context = await openProductContext();
     const count = 6_000;

@@ -87,25 +87,6 @@ describe('pushed events', () => {
     ]);
   });
 
-  it('are those of one subscription, without recovered ones', async () => {
-    const context = await openProductContext();
-    const record = alive(idOf(1), 2);
-    await context.index(
-      { event: 'created', record, subscription: 'other' },
-      { event: 'created', record, subscription: null },
-      { event: 'created', record, source: 'reconcile' },
-      { event: 'created', record },
-    );
-    const ask = async (subscription: string) => {
-      const productIds = [idOf(1), idOf(1)];
-      const events = await context.products.pushedEvents({ subscription, productIds });
-      return events.map(({ position }) => position);
-    };
-    expect(await ask('test')).toEqual([4]);
-    expect(await ask('other')).toEqual([1]);
-    expect(await ask('nobody')).toEqual([]);
-  });
-
   it('are the same, like delays, after a rebuild and after incremental indexing', async () => {
     const context = await openProductContext();
     context.follow();

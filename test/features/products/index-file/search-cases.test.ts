@@ -103,14 +103,6 @@ describe('searching the index', () => {
       ...['day-1', 'day-2', 'day-3', 'day-4', 'day-6', 'new'],
     ]);
   });
-
-  it('rejects an order that products do not have', async () => {
-    const { index, find } = await openProductContext();
-    await index(...created(cloudy('a', 5)));
-    const order = { by: 'DeletionDate', direction: 'asc' } as const;
-    await expect(find('Products', '', { order })).rejects.toMatchObject({ code: 'invalid' });
-    expect(await find('DeletedProducts', '', { order })).toEqual([]);
-  });
 });
 
 describe('a condition that no product can fulfil', () => {

@@ -72,31 +72,21 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
   });
 
   it('offers the same products as CSV, GeoJSON, JSON and OData, in the order of the page', async () => {
-    const { page } = await open(`${withFilter("contains(Name,'MSIL2A')")}&orderby=PublicationDate`);
+    const filter = "contains(Name,'MSIL2A')";
+    const { page } = await open(`${withFilter(filter)}&orderby=PublicationDate`);
     const ids = await idsOn(page);
-    expect(ids.length).toBeGreaterThan(10);
-    const content = async (name: string) => {
+    const count = await countOf(filter);
+    const anyId = new RegExp(seeded.products.map(({ Id }) => Id).join('|'), 'g');
+    for (const name of ['CSV', 'GeoJSON', 'JSON', 'OData']) {
       const link = page.getByRole('link', { name, exact: true });
-      return load((await link.getAttribute('href')) ?? '');
-    };
-    const count = await countOf("contains(Name,'MSIL2A')");
-    // The page has 50 products, the files have all.
-    const expectSame = (all: unknown[]) => {
-      expect(all.slice(0, 50)).toEqual(ids);
-      expect(all).toHaveLength(count);
-    };
-    const rows = (await content('CSV')).trim().split('\n').slice(1);
-    expectSame(rows.map((row) => row.split(',')[1]));
-    const { features } = JSON.parse(await content('GeoJSON'));
-    expectSame(features.map(({ id }: { id: string }) => id));
-    const { products } = JSON.parse(await content('JSON'));
-    expectSame(products.map((one: { productId: string }) => one.productId));
-    const { value } = JSON.parse(await content('OData'));
-    expectSame(value.map(({ Id }: { Id: string }) => Id));
+      const text = await load((await link.getAttribute('href')) ?? '');
+      // The page has 50 products, the files have all.
+      const found = [...new Set(text.match(anyId))];
+      expect({ name, ids: found.slice(0, 50) }).toEqual({ name, ids });
+      expect(found).toHaveLength(count);
+    }
     const command = await page.locator('.command code').innerText();
-    expect(command).toBe(
-      `earshot query products --filter "contains(Name,'MSIL2A')" --orderby "PublicationDate desc"`,
-    );
+    expect(command).toContain(`--filter "${filter}" --orderby "PublicationDate desc"`);
   });
 
   it('keeps typed text when a condition is clicked, and leads back from a product to the search', async () => {
@@ -121,18 +111,6 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
   describe('without JavaScript', () => {
     const plain = { javaScriptEnabled: false };
 
-    it('runs a filter, and shows the findings of a bad one with the place marked', async () => {
-      const { page, box } = await open('/products', plain);
-      await box.fill("Collection/Name eq 'SENTINEL-2' and Online = true");
-      await follow(page, page.getByRole('button', { name: 'Run' }));
-      expect(await page.locator('#filter-findings mark').innerText()).toBe('=');
-      expect(await page.locator('main').innerText()).toContain('it was not run');
-      await box.fill("Collection/Name eq 'SENTINEL-2'");
-      await follow(page, page.getByRole('button', { name: 'Run' }));
-      const count = await countOf("Collection/Name eq 'SENTINEL-2'");
-      expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
-    });
-
     it('writes the filter by a counted value, with the matches of the API, and removes it again', async () => {
       const { page, box } = await open(withFilter('Online eq true'), plain);
       const platform = page
@@ -146,29 +124,6 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       expect(await countOf(filter)).toBe(counted);
       await follow(page, page.locator('.facet[aria-pressed]').first());
       expect(await box.inputValue()).toBe('Online eq true');
-    });
-
-    it('limits everything to the period and the subscription of the address', async () => {
-      const limits = { since: '12h', subscription: 'alps' };
-      const { products } = JSON.parse(await load('/api/products?limit=1000'));
-      const recent = products.filter(
-        (one: { receivedAt: string }) => Date.parse(one.receivedAt) >= Date.now() - 12 * 3_600_000,
-      );
-      expect(recent.length).toBeGreaterThan(5);
-      expect(recent.length).toBeLessThan(50);
-      const { page } = await open(`/products?${new URLSearchParams(limits)}`, plain);
-      expect(await idsOn(page)).toEqual(
-        recent.map(({ productId }: { productId: string }) => productId),
-      );
-      expect(await page.locator('main').innerText()).toContain(`of ${recent.length} products`);
-      expect(await page.locator('.command code').innerText()).toContain('--since 12h');
-      const csv = (await page.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
-      expect((await load(csv)).trim().split('\n')).toHaveLength(recent.length + 1);
-      await follow(page, page.locator('.facet').first());
-      expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject(limits);
-      await follow(page, page.getByRole('link', { name: 'received since' }));
-      await follow(page, page.getByRole('link', { name: 'subscription alps' }));
-      expect([...new URL(page.url()).searchParams.keys()]).toEqual(['filter']);
     });
 
     it('finds a part of a name, and shows how after a bare word', async () => {
@@ -200,7 +155,7 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
   describe('the page of a product', () => {
     it('shows its state, footprint, notifications and links', async () => {
       const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
-      const { page, problems } = await open(`/products/${product?.Id}`);
+      const { page, problems } = await open(`/products/${product?.Id.toUpperCase()}`);
       expect(await page.locator('h1').innerText()).toBe(product?.Name);
       const text = await page.locator('main').innerText();
       expect(text).toMatch(/state\s+exists/);
@@ -209,44 +164,9 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       expect(await page.locator('.small-map .footprint').count()).toBe(1);
       const notifications = page.getByRole('region', { name: 'Notifications about the product' });
       expect(await notifications.locator('tbody tr').innerText()).toMatch(/created.*alps.*push/s);
-      const record = await page.getByRole('link', { name: 'JSON record' }).getAttribute('href');
-      expect(JSON.parse(await load(record ?? ''))).toMatchObject({
-        Id: product?.Id,
-        Name: product?.Name,
-      });
-      expect(problems).toEqual([]);
-    });
-
-    it('finds the product by an id in capitals, with its notifications, and selects it on the map', async () => {
-      const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
-      const { page, problems } = await open(`/products/${product?.Id.toUpperCase()}`);
-      expect(await page.locator('main').innerText()).not.toContain('were pruned');
       await follow(page, page.getByRole('link', { name: 'Neighbours on the map' }));
-      const selection = page.locator('.map-selection');
-      await selection.getByRole('link', { name: product?.Name ?? '' }).waitFor();
-      // The centre of the view is in the footprint.
-      await page.locator('.map canvas').focus();
-      await page.keyboard.press('Enter');
-      expect(await selection.getByRole('link').allTextContents()).toContain(product?.Name);
-      await selection.getByRole('button', { name: 'Close' }).click();
-      await page.waitForURL((url) => !url.searchParams.has('selected'));
+      await page.locator('.map-selection a', { hasText: product?.Name ?? '' }).waitFor();
       expect(problems).toEqual([]);
-    });
-
-    it('shows a deletion with its cause, as soon as it is indexed', async () => {
-      const product = seeded.products.find(({ Name }) => Name.startsWith('S1'));
-      if (product === undefined) throw new Error('There is no such product.');
-      const deleted = seeded.generator.deleted(product, Date.now());
-      expect(await seeded.push(deleted as never, 'deleted')).toBeLessThan(300);
-      const { page } = await open(`/products/${product.Id}`);
-      const stateText = async () => {
-        await page.reload();
-        return page.locator('main').innerText();
-      };
-      await expect.poll(stateText).toMatch(/state\s+deleted/);
-      const text = await page.locator('main').innerText();
-      expect(text).toContain(deleted.DeletionCause);
-      expect(text).toMatch(/deleted[\s\S]*created/);
     });
   });
 });

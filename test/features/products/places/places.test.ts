@@ -1,6 +1,6 @@
 /** Texts about the places of footprints: tiles, swaths, orbits, points, and hostile shapes. */
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { lazyPlaces } from '../../../../src/features/products/places/places.ts';
 import type { AnyGeometry, Position, Ring } from '../../../../src/filter/filter-tree.ts';
 import {
@@ -111,18 +111,3 @@ describe('a footprint', () => {
 function zigzag(count: number, west: number, east: number): Ring {
   return Array.from({ length: count }, (_, i) => [i % 2 ? west : east, -85 + (170 * i) / count]);
 }
-
-describe('the data', () => {
-  it('are released after thirty seconds without use', () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const lazy = lazyPlaces();
-    const opened = lazy();
-    vi.advanceTimersByTime(29_000);
-    expect(lazy()).toBe(opened);
-    vi.advanceTimersByTime(29_000);
-    expect(lazy()).toBe(opened);
-    vi.advanceTimersByTime(30_000);
-    expect(lazy()).not.toBe(opened);
-  });
-});

@@ -1,4 +1,5 @@
 /** The disk reserve: writes that add data are refused in time, writes that finish work are not. */
+
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import type { Store } from '../../src/store/store.ts';
 import { fillWithProducts } from '../e2e/disk-context.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 const mebibyte = 2 ** 20;
@@ -73,7 +75,7 @@ describe('without free space', () => {
 
   it('refuses new work: sink items, replays, jobs, requests, recovered events', async () => {
     const { sinks, summaries, completeness, retry, ...store } = await openFull();
-    await expect(store.accept(large(2))).rejects.toMatchObject({ code: 'unavailable' });
+    await expectRefused(store.accept(large(2)), 'unavailable');
     await expect(store.checkWritable()).rejects.toThrow('EARSHOT_DISK_RESERVE');
     const refused = { code: 'unavailable', message: expect.stringContaining('nearly full') };
     const item = { sink: 'hook', replayId: null, after: 1, upTo: 1, items: [], atUs };

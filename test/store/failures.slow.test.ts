@@ -4,6 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
 import { openFile, openSqliteStore } from './sqlite-store.ts';
@@ -39,7 +40,7 @@ describe('a file locked by another program', () => {
     const other = openWithoutWait(dataDir);
     other.exec('BEGIN IMMEDIATE');
     const refused = store.accept(delivery(notification(1)));
-    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    await expectRefused(refused, 'unavailable');
     await expect(refused).rejects.toThrow('locked by another program');
     other.exec('ROLLBACK');
     expect(await store.accept(delivery(notification(1)))).toMatchObject({ outcome: 'stored' });

@@ -6,6 +6,7 @@ import { StoreThread } from '../../src/store/engine/thread.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
 import { rememberingReads } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { useRealThreads } from '../helpers/threads-in-process.ts';
 import { openFile, openSqliteStore } from './sqlite-store.ts';
 
@@ -37,7 +38,7 @@ it('a thread ends when idle, closes its files, and starts with the next call', a
   expect(answers).toMatchObject([1, { notifications: 1 }]);
   await untilEnded(thread);
   await thread.close();
-  await expect(log.lastPosition()).rejects.toMatchObject({ code: 'unavailable' });
+  await expectRefused(log.lastPosition(), 'unavailable');
 });
 
 it('a thread does not end during a call', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NotificationQuery } from '../../src/core/terms/ports.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { openLocalStore } from './local-store.ts';
 
 describe('intake into the log', () => {
@@ -57,7 +58,7 @@ describe('intake into the log', () => {
     for (const { position } of rows) {
       expect(Buffer.from(await store.body(position)).equals(Buffer.from(text))).toBe(true);
     }
-    await expect(store.body(99)).rejects.toMatchObject({ code: 'not_found' });
+    await expectRefused(store.body(99), 'not_found');
   });
 
   const { AckId: _, ...unnamed } = notification(1);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AcquireLock } from '../../src/core/host/job.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
 
@@ -39,7 +40,7 @@ describe('locks between programs', () => {
     release();
     onTestFinished(await takeElsewhere('account', now));
     release();
-    await expect(take('account', now)).rejects.toMatchObject({ code: 'conflict' });
+    await expectRefused(take('account', now), 'conflict');
   });
 });
 
@@ -65,12 +66,12 @@ describe('a lock held by another process', () => {
     const dataDir = temporaryDirectory();
     const acquireLock = createAcquireLock(dataDir);
     const holder = await startHolder(dataDir);
-    await expect(acquireLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
+    await expectRefused(acquireLock('account', { waitMs: 0 }), 'conflict');
     // Already waiting when the holder is killed.
     const waiting = acquireLock('account', { waitMs: 15_000 });
     holder.kill('SIGKILL');
     const release = await waiting;
-    await expect(acquireLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
+    await expectRefused(acquireLock('account', { waitMs: 0 }), 'conflict');
     release();
   });
 
@@ -93,7 +94,7 @@ describe('a data directory that cannot contain a lock', () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'file'), '');
     const inFile = createAcquireLock(join(dataDir, 'file', 'data'))('account', now);
-    await expect(inFile).rejects.toMatchObject({ code: 'configuration' });
+    await expectRefused(inFile, 'configuration');
     chmodSync(dataDir, 0o500);
     expect(child(dataDir)).toMatchObject({ code: 'configuration' });
     chmodSync(dataDir, 0o700);

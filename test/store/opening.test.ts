@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { openForWriting, schemaVersion } from '../../src/store/engine/database.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openFile, openReader, openSqliteStore } from './sqlite-store.ts';
@@ -78,6 +79,6 @@ describe('closing the store', () => {
     expect(await again.counts()).toMatchObject({ notifications: 500 });
     await again.close();
     const refused = again.accept(delivery(notification(1)));
-    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    await expectRefused(refused, 'unavailable');
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
 import type { MissingEvent } from '../../src/core/terms/subscription.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { expectRefused } from '../helpers/refusals.ts';
 import { atUs, hour, missing, modified, push, pushed, subscription } from './catalogue-events.ts';
 import { type LocalStore, openLocalStore } from './local-store.ts';
 
@@ -94,7 +95,7 @@ describe('recovering events', () => {
     const bodies = ['{', '[]', JSON.stringify(pushed(2)), JSON.stringify([pushed(1), pushed(1)])];
     for (const body of bodies) {
       const events = [missing(3), { ...missing(1), body: Buffer.from(body) }];
-      await expect(recover(store, events)).rejects.toMatchObject({ code: 'internal' });
+      await expectRefused(recover(store, events), 'internal');
     }
     expect(await store.lastPosition()).toBe(0);
   });

@@ -60,14 +60,6 @@ describe('earshot backup', () => {
 });
 
 describe('earshot restore', () => {
-  it('creates a new data directory without a question, and prints the next step', async () => {
-    const { path, fresh, run } = await openBackedUp();
-    const ended = await expectEnd(run(['restore', path, '--data-dir', fresh]), 0);
-    expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
-    expect(ended.err).toContain('earshot reconcile --since 2026-05-02T12:00:00Z');
-    expect(await contentsIn(fresh)).toHaveLength(5);
-  });
-
   it('shows what it moves where, and changes nothing without a yes', async () => {
     const { path, dataDir, run } = await openBackedUp();
     const aside = join(dataDir, 'before-restore-20260502T120000Z');

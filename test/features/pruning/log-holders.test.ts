@@ -11,14 +11,11 @@ const beginUs = 1_795_000_000_000_000;
 const at = (position: number) => beginUs + position * 1_000_000;
 const everything = pruneRequest({ ageUs: 0 }, { nowUs: at(count + 1) });
 
-/** Creates a store with positions 1 to 20, received one second apart. */
-async function openFilled() {
-  const opened = await openSqliteStore();
-  const { store } = opened;
-  for (let i = 1; i <= count; i += 1) {
+/** Stores notifications at these positions, received one second apart. */
+async function fill(store: Store, from: number, to: number) {
+  for (let i = from; i <= to; i += 1) {
     await store.accept(delivery(notification(i), { receivedAtUs: at(i) }));
   }
-  return opened;
 }
 
 const queue = ({ sinks }: Store, position: number) => {
@@ -32,49 +29,31 @@ const replayAll = ({ sinks }: Store, afterPosition: number) =>
     ...{ afterPosition, lastPosition: count, requestedAtUs: at(count) },
   });
 
+const cursor = (reader: string, position: number) => (store: Store) =>
+  store.moveCursor(reader, position, at(9));
+const drop = (state: 'dead' | 'waiting') => (store: Store) =>
+  store.sinks.drop({ sink: 'orders', state, ids: 'all', nowUs: at(count) });
+const settleAs = (settled: object) => (store: Store) =>
+  store.sinks.settle([{ id: 1, ...settled } as never]);
+const queueDead = async (store: Store) => {
+  await queue(store, 9);
+  await settleAs({ outcome: 'dead', error: 'refused' })(store);
+};
+
+type Act = (store: Store) => Promise<unknown>;
 /** Each reader needs position 8 and later ones, until it is released. */
-const holders: [
-  name: string,
-  hold: (store: Store) => Promise<unknown>,
-  free: (store: Store) => Promise<unknown>,
-][] = [
-  [
-    'reader downloads',
-    (store) => store.moveCursor('downloads', 8, at(9)),
-    (store) => store.pruning.removeReader('downloads'),
-  ],
-  [
-    'sink orders',
-    (store) => store.moveCursor('sink:orders', 8, at(9)),
-    (store) => store.moveCursor('sink:orders', count, at(9)),
-  ],
-  [
-    'summaries',
-    (store) => store.moveCursor('summaries', 8, at(9)),
-    (store) => store.moveCursor('summaries', count, at(9)),
-  ],
-  [
-    'queue of sink orders',
-    (store) => queue(store, 9),
-    (store) => store.sinks.settle([{ id: 1, outcome: 'acknowledged' }]),
-  ],
-  [
-    'dead letters of sink orders',
-    async (store) => {
-      await queue(store, 9);
-      await store.sinks.settle([{ id: 1, outcome: 'dead', error: 'refused' }]);
-    },
-    (store) => store.sinks.drop({ sink: 'orders', state: 'dead', ids: 'all', nowUs: at(count) }),
-  ],
-  [
-    'replay 1 of sink orders',
-    (store) => replayAll(store, 8),
-    (store) => store.sinks.drop({ sink: 'orders', state: 'waiting', ids: 'all', nowUs: at(count) }),
-  ],
+const holders: [name: string, hold: Act, free: Act][] = [
+  ['reader downloads', cursor('downloads', 8), (store) => store.pruning.removeReader('downloads')],
+  ['sink orders', cursor('sink:orders', 8), cursor('sink:orders', count)],
+  ['summaries', cursor('summaries', 8), cursor('summaries', count)],
+  ['queue of sink orders', (store) => queue(store, 9), settleAs({ outcome: 'acknowledged' })],
+  ['dead letters of sink orders', queueDead, drop('dead')],
+  ['replay 1 of sink orders', (store) => replayAll(store, 8), drop('waiting')],
 ];
 
 it.each(holders)('pruning stops before what is needed by %s', async (name, hold, free) => {
-  const { store } = await openFilled();
+  const { store } = await openSqliteStore();
+  await fill(store, 1, count);
   await hold(store);
   const found = await store.pruning.prunable(everything);
   expect(found.heldBy.map((holder) => [holder.name, holder.position])).toEqual([[name, 8]]);
@@ -90,14 +69,9 @@ it.each(holders)('pruning stops before what is needed by %s', async (name, hold,
 
 it('pruning stops before what the product index has not read, and keeps the position that identifies its log', async () => {
   const { store, dataDir } = await openSqliteStore();
-  const add = async (from: number, to: number) => {
-    for (let i = from; i <= to; i += 1) {
-      await store.accept(delivery(notification(i), { receivedAtUs: at(i) }));
-    }
-  };
-  await add(1, 8);
+  await fill(store, 1, 8);
   await catchUpIndex({ dataDir });
-  await add(9, count);
+  await fill(store, 9, count);
   const { heldBy } = await store.pruning.prunable(everything);
   expect(heldBy.map(({ name, position }) => [name, position])).toEqual([['product index', 8]]);
   expect(await prune(store, everything)).toMatchObject({ notifications: 7 });

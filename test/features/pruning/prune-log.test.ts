@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 import { pruneLog } from '../../../src/features/pruning/job.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
-import { replaceBody } from '../../helpers/replace-body.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { digestJob, doneWith, productJob } from '../summary/summary-jobs.ts';
 import { prune, pruneBefore, pruneRequest } from './prune-to.ts';
@@ -42,11 +41,6 @@ describe('pruning by age', () => {
       ...{ notifications: 30, fromUs: at(0), untilUs: at(30), heldBy: [] },
     });
     expect(await prune(store, request)).toMatchObject({ notifications: 30 });
-    expect(await ackIds(store)).toEqual(
-      seconds(50)
-        .slice(30)
-        .map((second) => `ack-${second}`),
-    );
     expect(await store.pruning.pruneHorizon()).toEqual({
       ...{ position: 30, receivedBeforeUs: at(29) + 1, prunedAtUs: at(40) },
     });
@@ -97,13 +91,11 @@ describe('pruning to a size', () => {
     const { notifications, space } = await prune(store, request);
     // The size is checked after every 200 rows.
     expect(Math.abs(notifications - expected)).toBeLessThan(200 + 0.05 * expected);
-    const { usedBytes, freeBytes, walBytes } = await store.pruning.logSize();
+    const { usedBytes } = await store.pruning.logSize();
     expect(usedBytes).toBeLessThanOrEqual(4 * mb);
     expect(usedBytes).toBeGreaterThan(3.2 * mb);
-    expect([freeBytes, walBytes]).toEqual([0, 0]);
     expect(fileBytes()).toBe(usedBytes);
     expect(space).toBe(before.usedBytes + before.freeBytes - usedBytes);
-    expect(await ackIds(store)).toHaveLength(2_000 - notifications);
   });
 });
 
@@ -166,30 +158,20 @@ it('stops after the current step when aborted, and resumes there', async () => {
   expect(second.space).toBeGreaterThan(0);
 });
 
-/**
- * Notifications one second apart, an unreadable body at second 2, and a released one at second 4.
- */
-async function openQuarantined() {
-  const { store, dataDir } = await openSqliteStore();
-  const accept = (body: unknown, second: number) =>
-    store.accept(delivery(body, { receivedAtUs: at(second) }));
-  for (const second of [0, 1]) await accept(notification(second), second);
-  await accept('{"unreadable": ', 2);
-  await accept(notification(3), 3);
-  await accept('{"repaired": ', 4);
-  for (const second of [5, 6, 7]) await accept(notification(second), second);
-  const [repaired, unreadable] = await collect(store.quarantined({ released: false }));
-  if (repaired === undefined || unreadable === undefined) throw new Error('not quarantined');
-  replaceBody(dataDir, 5, Buffer.from(JSON.stringify(notification(4))));
-  expect(await store.retry(repaired.id, at(8))).toMatchObject({ outcome: 'stored' });
-  await accept(notification(9), 9);
+it('keeps quarantined bodies by default', async () => {
+  const { store } = await openSqliteStore();
+  const bodies = [
+    notification(0),
+    notification(1),
+    '{"unreadable": ',
+    notification(3),
+    '{"later": ',
+  ];
+  for (const [second, body] of bodies.entries()) {
+    await store.accept(delivery(body, { receivedAtUs: at(second) }));
+  }
   const entries = async () =>
     (await collect(store.quarantined({ released: true }))).map(({ receivedAtUs }) => receivedAtUs);
-  return { store, dataDir, entries };
-}
-
-it('keeps quarantined bodies by default', async () => {
-  const { store, entries } = await openQuarantined();
   expect(await pruneBefore(store, at(3))).toMatchObject({ notifications: 2, quarantine: 0 });
   expect(await entries()).toEqual([at(4), at(2)]);
   const request = pruneRequest({ ageUs: 0 }, { nowUs: at(3), withQuarantined: true });

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
+import { expectRefused } from '../../helpers/refusals.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import {
   createDatabase,
@@ -25,10 +26,11 @@ describe.runIf(hasPostgres)('an append to the shared log', () => {
     const url = await createDatabase(server());
     await (await openLog({ url })).close();
     await query(url, 'INSERT INTO earshot.schema_version VALUES (2)');
-    await expect(openLog({ url })).rejects.toMatchObject({
-      code: 'configuration',
-      text: expect.stringContaining('newer version of earshot (schema 2; this version supports'),
-    });
+    await expectRefused(
+      openLog({ url }),
+      'configuration',
+      'newer version of earshot (schema 2; this version supports',
+    );
   });
 
   it('is stored once when the connection is cut after the request and before the reply', async () => {

@@ -97,29 +97,6 @@ describe.runIf(hasPostgres)('a new node', () => {
 describe.runIf(hasPostgres)('pruning a shared log', () => {
   const server = useServer();
 
-  it('removes the same on all nodes, which then decide the same about a pruned notification', async () => {
-    const url = await createDatabase(server());
-    const [a, b] = [await openNode({ url }), await openNode({ url })];
-    await receive(a.store, 0, 50);
-    await a.store.accept(delivery('not JSON', { receivedAtUs: at(3) }));
-    await a.store.accept(delivery('not JSON, later', { receivedAtUs: at(40) }));
-    await b.store.shared?.caughtUp();
-    expect(await pruneBefore(b.store, 30)).toMatchObject({ notifications: 30, quarantine: 1 });
-    await allCaughtUp([a, b]);
-    for (const { store } of [a, b]) {
-      expect(await store.pruning.logSize()).toMatchObject({ firstPosition: 31, lastPosition: 50 });
-      expect(await store.pruning.pruneHorizon()).toMatchObject({ position: 30 });
-      expect(await store.counts()).toMatchObject({ notifications: 20, quarantined: 1 });
-    }
-    // Its key is still in the database.
-    expect(await a.store.accept(delivery(notification(7)))).toMatchObject({ outcome: 'duplicate' });
-    expect(await b.store.shared?.log.maintain(30)).toMatchObject({ keys: 30 });
-    expect(await a.store.accept(delivery(notification(7)))).toMatchObject({ outcome: 'stored' });
-    await allCaughtUp([a, b]);
-    expect(comparableOf(a.dataDir)).toEqual(comparableOf(b.dataDir));
-    expect(await pruneBefore(a.store, 30)).toMatchObject({ notifications: 0, quarantine: 0 });
-  });
-
   it('removes the same on nodes that receive, and on one that fills itself meanwhile', async () => {
     const url = await createDatabase(server());
     const [a, b] = [await openNode({ url }), await openNode({ url })];

@@ -22,14 +22,11 @@ async function connect(answer: (sql: string) => Buffer) {
   return connections;
 }
 
+// The sinks use the same client library: their test has all answers.
 const answersToLogin = [
-  ...hostileAnswers.map(([name, bytes, reason]) => ({ name, bytes, reason })),
-  ...blockingAnswers.map(([name, bytes]) => ({
-    name,
-    bytes,
-    reason: 'blocked the client library',
-  })),
-];
+  ...hostileAnswers.slice(0, 2),
+  ...blockingAnswers.slice(0, 1).map((one) => [...one, 'blocked the client library'] as const),
+].map(([name, bytes, reason]) => ({ name, bytes, reason }));
 
 const inStatements = [
   { name: 'a message without a body', bytes: Buffer.from('4400000004', 'hex'), blocks: false },

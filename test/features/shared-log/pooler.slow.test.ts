@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { freePort } from '../../helpers/free-ports.ts';
+import { expectRefused } from '../../helpers/refusals.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
 
@@ -58,9 +59,7 @@ describe.runIf(hasPostgres && (process.env.CI !== undefined || existsSync(progra
       const url = pooled.href;
       const [a, b] = [await openNode({ url }), await openNode({ url })];
       const release = await a.store.acquireLock('leader', { waitMs: 0 });
-      await expect(b.store.acquireLock('leader', { waitMs: 0 })).rejects.toMatchObject({
-        code: 'conflict',
-      });
+      await expectRefused(b.store.acquireLock('leader', { waitMs: 0 }), 'conflict');
       const all = Array.from({ length: 200 }, (_, i) => delivery(notification(i)));
       await Promise.all(all.map((one, i) => (i % 2 === 0 ? a : b).store.accept(one)));
       const soon = { interval: 20, timeout: 3_000 };

@@ -1,13 +1,14 @@
 /** Cases in which a careless index would find other products than evaluation. */
+
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openProductsForReading } from '../../../../src/features/products/index-file/product-file.ts';
 import { countProducts } from '../../../../src/features/products/index-file/product-queries.ts';
-
 import { compileFilter } from '../../../../src/filter/evaluate.ts';
 import type { FilterTree } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { productView } from '../../../../src/filter/product-view.ts';
 import { createReaderConnection } from '../../../../src/store/engine/database.ts';
+import { expectRefused } from '../../../helpers/refusals.ts';
 import { all, created, openProductContext, type TestRecord } from './product-context.ts';
 
 const wholeGlobe =
@@ -189,7 +190,7 @@ it('a query by id passes scans: it waits for a step of each, not for their end; 
   const stop = new AbortController();
   const aborted = scansOf(stop.signal);
   stop.abort();
-  for (const one of aborted) await expect(one).rejects.toMatchObject({ code: 'cancelled' });
+  for (const one of aborted) await expectRefused(one, 'cancelled');
   await expect(products.count(query, stop.signal)).rejects.toThrow();
   expect(await products.count({ entity: 'Products', filter: null })).toBe(records.length);
 });

@@ -229,7 +229,7 @@ async function registerEarlier(dataDir: string): Promise<void> {
   const nowUs = Date.now() * 1_000;
   const atUs = nowUs - 5 * hourMs * 1_000;
   await saveRegistration(dataDir, registration('demo', atUs, { events: ['created'] }));
-  const store = await openStore({ dataDir, nowUs: () => nowUs });
+  const store = await openStore({ dataDir });
   const gone = { atUs: nowUs, subscription: 'demo', subscriptionId: null, reason: 'A new one.' };
   const history = [{ ...gone, action: 'deleted' as const, actor: 'subscriptions' as const }];
   await store.administration.commit({ removeRegistration: 'demo', history });

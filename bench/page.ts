@@ -96,7 +96,7 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
     hourUs: lastUs - Math.floor(i / 2) * hourUs,
     ...{ expected: 40, pushed: 40, late: 0, recovered: 0, missing: 0 },
   }));
-  const store = await openStore({ dataDir, nowUs: () => nowUs });
+  const store = await openStore({ dataDir });
   for (let i = 0; i < coverage.length; i += hoursTogether) {
     await store.completeness.saveCoverage(coverage.slice(i, i + hoursTogether));
   }

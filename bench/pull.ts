@@ -179,7 +179,7 @@ function environmentOf(
 }
 
 async function countStored(dataFolder: string): Promise<number> {
-  const store = await openStore({ dataDir: dataFolder, nowUs: () => Date.now() * 1_000 });
+  const store = await openStore({ dataDir: dataFolder });
   const { notifications } = await store.counts();
   await store.close();
   return notifications;

@@ -62,7 +62,7 @@ async function createQueryData(
   { products, firstMs }: { products: number; firstMs: number },
   progress: Progress,
 ): Promise<QueryData> {
-  const store = await openStore({ dataDir: folder, nowUs: () => Date.now() * 1_000 });
+  const store = await openStore({ dataDir: folder });
   await store.close();
   const logFile = databaseFile(folder);
   progress.show(`${products} products: generating the first day`);

@@ -22,7 +22,7 @@ export function registration(
 
 /** Opens the store of a data folder, and saves a registration. */
 export async function saveRegistration(dataDir: string, save: Save): Promise<void> {
-  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+  const store = await openStore({ dataDir });
   await store.administration.commit({ save });
   await store.close();
 }

@@ -112,7 +112,7 @@ export interface Store
  */
 export async function openStore(options: { dataDir: string }): Promise<Store> {
   const { dataDir } = parse(storeOptions, options, 'openStore');
-  const store = await openStoreAt({ dataDir, tables: tablesOf(app), nowUs });
+  const store = await openStoreAt({ dataDir, tables: tablesOf(app) });
   const features: readonly Feature[] = app;
   const opened = await Promise.all(
     features.flatMap(

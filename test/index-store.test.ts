@@ -49,7 +49,7 @@ describe('openStore', () => {
 
   it('reads the summaries that a worker has written', async () => {
     const dataDir = temporaryDirectory();
-    const own = await openStoreAt({ dataDir, nowUs: () => 1_000 });
+    const own = await openStoreAt({ dataDir });
     const { ids } = await own.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs });
     const job = { id: ids[0] ?? 0, revision: 1 };
     await own.summaries.settle({ job, result: doneWith('A product.') });

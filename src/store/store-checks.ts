@@ -7,16 +7,8 @@ import { faultError } from '../core/terms/faults.ts';
 import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { openStore, openStoreReader } from './store.ts';
 
-export interface StoreCheckOptions {
-  dataDir: string;
-  nowUs: () => number;
-}
-
 /** Creates the checks. They do not create a missing directory or database. */
-export function createStoreChecks({
-  dataDir,
-  nowUs,
-}: StoreCheckOptions): Record<'directory' | 'database', FindingCheck> {
+export function createStoreChecks(dataDir: string): Record<'directory' | 'database', FindingCheck> {
   const directory = 'data directory';
   return {
     directory: async () => {
@@ -45,7 +37,7 @@ export function createStoreChecks({
         const nodeId = await reader.nodeId().finally(() => reader.close());
         // A shared log has the notifications, so that only its database is written.
         if (nodeId !== null) return [finding(check, 'ok', 'The database can be opened.')];
-        const store = await openStore({ dataDir, tables: [], nowUs, mustExist: true });
+        const store = await openStore({ dataDir, tables: [], mustExist: true });
         await store.checkWritable().finally(() => store.close());
         return [finding(check, 'ok', 'The database can be opened and written.')];
       } catch (error) {

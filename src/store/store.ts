@@ -28,7 +28,12 @@ import { databaseFileName, inodeOf, requireDatabase } from './engine/database.ts
 import type { DataPlace } from './engine/disk-limit.ts';
 import { createAcquireLock } from './engine/locks.ts';
 import { StoreThread } from './engine/thread.ts';
-import { IntakeActivity, IntakeQueue } from './log/intake-queue.ts';
+import {
+  IntakeActivity,
+  type IntakeOptions,
+  IntakeQueue,
+  packDeliveries,
+} from './log/intake-queue.ts';
 import type { RecoverOptions } from './log/recovered-events.ts';
 import type { Writes } from './log/writer-thread.ts';
 import type { Pruning, PruningReader } from './pruning/terms.ts';
@@ -42,14 +47,14 @@ import {
   tablesOf,
 } from './tables.ts';
 
-/** Maximum memory for bodies that wait for their commit: 64 MiB, about 13,000 notifications. */
-const queueBytesMaxDefault = 64 * 2 ** 20;
-
 /** Maximum quarantine entries removed in one transaction: other programs wait for the lock. */
 const dropMax = 100;
 
 /** Timeout of a delivery: its sender then gets 503 and may retry. */
 const callTimeoutSeconds = 30;
+
+/** Maximum deliveries of one commit: their senders are answered while the next one is written. */
+const deliveriesMax = 32;
 
 /** The queries of the store. */
 export interface StoreReader
@@ -163,25 +168,16 @@ export async function openStore(
   options: DataPlace & {
     /** Tables of features. */
     tables: readonly TablesSlot[];
-    nowUs: () => number;
-    queueBytesMax?: number;
     /** Refuses to create a database: for commands that work on an existing one. */
     mustExist?: boolean;
-    /** Called after each commit of deliveries; must not throw. */
-    onCommit?: ((commit: CommitFacts) => void) | undefined;
-  },
+  } & Pick<IntakeOptions, 'queueBytesMax' | 'onCommit'>,
 ): Promise<Store> {
-  const { dataDir, diskReserveBytes, tables, nowUs } = options;
-  const { queueBytesMax = queueBytesMaxDefault } = options;
+  const { dataDir, diskReserveBytes, tables } = options;
   if (options.mustExist) requireDatabase(dataDir);
   const activity = new IntakeActivity();
   const thread = new StoreThread(moduleFile('./log/writer-thread', import.meta.url), {
     ...{ dataDir, diskReserveBytes, tables: tableFiles(tables) },
     callTimeoutSeconds,
-    onCommit: (commit) => {
-      activity.note(commit);
-      options.onCommit?.(commit);
-    },
   });
   try {
     await thread.start();
@@ -189,8 +185,34 @@ export async function openStore(
     await thread.close();
     throw error;
   }
-  const writer = remote<Writes>(thread);
-  const intake = new IntakeQueue({ thread, nowUs, queueBytesMax });
+  const sharing = new Set(tables.filter((one) => one.sharesCommits).map(({ group }) => group));
+  const writer = remote<Writes>({
+    call: (op, args, signal) =>
+      sharing.has(op.split('.')[0] ?? '')
+        ? intake.change({ op, args })
+        : thread.call(op, args, signal),
+  });
+  const intake = new IntakeQueue({
+    ...{ thread, deliveriesMax, queueBytesMax: options.queueBytesMax },
+    commit: (deliveries, changes) => {
+      const packed = packDeliveries(deliveries);
+      const args = [packed, changes] satisfies Parameters<typeof writer.deliveries>;
+      // Without a timeout: the bodies are in memory until the thread has answered.
+      const answer = thread.call(
+        'deliveries',
+        args,
+        undefined,
+        [packed.buffer],
+        Number.POSITIVE_INFINITY,
+      );
+      return answer as ReturnType<typeof writer.deliveries>;
+    },
+    check: () => writer.check(),
+    onCommit: (commit) => {
+      activity.note(commit);
+      options.onCommit?.(commit);
+    },
+  });
   const reader = openStoreReader(dataDir, tables);
   return {
     ...reader,
@@ -200,11 +222,11 @@ export async function openStore(
     acquireLock: createAcquireLock(dataDir),
     shared: null,
     activity,
-    queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
+    queue: () => intake.size(),
     isWriterRunning: () => thread.isRunning,
     ...pick(writer, ['retry']),
     close: async () => {
-      intake.flush();
+      await intake.drain();
       await reader.close();
       await thread.close();
     },
@@ -254,7 +276,7 @@ export interface StoreUse {
   log?: Logger;
 }
 
-export type StoreIo = Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'>;
+export type StoreIo = Pick<Io, 'newId' | 'random' | 'features'>;
 
 /** Parts that all receivers share, for commands that do not need the store. */
 export interface SharedParts {
@@ -283,7 +305,7 @@ export async function openConfiguredStore(
   if (shared != null) return shared;
   const { dataDir, diskReserveBytes } = config;
   const tables = tablesOf(io.features);
-  return openStore({ dataDir, diskReserveBytes, ...use, tables, nowUs: io.nowUs });
+  return openStore({ dataDir, diskReserveBytes, ...use, tables });
 }
 
 /** Opens what all receivers share. */

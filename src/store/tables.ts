@@ -18,8 +18,6 @@ export interface TableOperations {
   writes: Operations<Database>;
   /** Changes that need free space: they add data. All others also run on a full disk. */
   needsSpace?: readonly string[];
-  /** True for small, frequent changes, which may share a commit with deliveries. */
-  sharesCommits?: boolean;
   /** Returns data that still needs the log, in addition to the positions of readers. */
   blockers?(database: Database): PruneBlocker[];
   /** Returns blockers that other nodes of a shared log do not have. */
@@ -40,41 +38,36 @@ export interface BaseChanges {
   recover: (options: RecoverOptions) => Promise<(number | null)[]>;
 }
 
-export interface TablesSlot {
+type Module = Pick<TableOperations, 'reads' | 'writes'>;
+
+export interface TablesSlot<
+  Own extends Module = Module,
+  Reader extends object = object,
+  Port extends object = object,
+> {
   /** Name of the port in the store, and of its operations. */
   group: string;
   /** File of `TableOperations`. */
   operations: URL;
   /** Returns the port of the queries. */
-  reader(reads: never): object;
+  reader(reads: Remote<Own['reads']>): Reader;
   /** Returns the port with the changes. */
-  store(reader: never, writes: never, base: BaseChanges): object;
+  store(reader: Reader, writes: Remote<Own['writes']>, base: BaseChanges): Port;
   /** Reads that background jobs repeat every second or more often. */
-  repeated?: readonly string[];
+  repeated?: readonly (keyof Own['reads'] & string)[];
   /** Lease of a shared log under which a job makes changes; changes by users and by every node need none. */
   lease?: string;
-  withoutLease?: readonly string[];
+  withoutLease?: readonly (keyof Own['writes'] & string)[];
   /** True if the changes belong to one node of a shared log only. */
   isLocal?: true;
+  /** True for small, frequent changes, which may share a commit with deliveries. */
+  sharesCommits?: true;
 }
 
 /** Declares the tables of a feature. */
-export function defineTables<
-  Module extends Pick<TableOperations, 'reads' | 'writes'>,
-  Reader extends object,
-  Port extends object,
->(slot: {
-  group: string;
-  operations: URL;
-  reader(reads: Remote<Module['reads']>): Reader;
-  store(reader: Reader, writes: Remote<Module['writes']>, base: BaseChanges): Port;
-  repeated?: readonly (keyof Module['reads'] & string)[];
-  lease?: string;
-  withoutLease?: readonly (keyof Module['writes'] & string)[];
-  isLocal?: true;
-}): TablesSlot {
-  return slot;
-}
+export const defineTables = <Own extends Module, Reader extends object, Port extends object>(
+  slot: TablesSlot<Own, Reader, Port>,
+): TablesSlot => slot as TablesSlot;
 
 /** Returns the tables of all features, in the order in which they are created. */
 export const tablesOf = (features: readonly Feature[]): TablesSlot[] =>

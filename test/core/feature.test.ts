@@ -15,7 +15,7 @@ const file = join(root, 'examples/feature/index.ts');
 it('has a command, a table and a route, with one line in the list of features', async () => {
   const { marks }: { marks: Feature } = await import(file);
   const dataDir = temporaryDirectory();
-  await (await openStore({ dataDir, nowUs: () => 0 })).close();
+  await (await openStore({ dataDir })).close();
   const features = [...app, marks];
   const run = (words: string) =>
     expectEnd(runCommand(words, { env: { EARSHOT_DATA_DIR: dataDir }, features }), 0);

@@ -39,7 +39,7 @@ export async function openDiskContext(mebibytes: number) {
   const config = `export default ${JSON.stringify({ sinks })};\n`;
   writeFileSync(join(disk.folder, 'earshot.config.ts'), config);
   // Starts the summaries before the first product, so that it gets one, too.
-  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+  const store = await openStore({ dataDir });
   await store.moveCursor('summaries', 0, 0);
   await store.close();
   const { inference, env: modelEnv } = await startInference();
@@ -117,7 +117,7 @@ function underLoad(
 /** Fills a store with indexed products and closes it; returns their AckIds in the order of the log. */
 export async function fillWithProducts(dataDir: string, count: number): Promise<string[]> {
   const nowUs = () => Date.now() * 1_000;
-  const store = await openStore({ dataDir, nowUs, diskReserveBytes: 0 });
+  const store = await openStore({ dataDir, diskReserveBytes: 0 });
   const ackIds = Array.from({ length: count }, (_, i) => `ack-${i}`);
   for (let at = 0; at < count; at += 1_000) {
     const numbers = Array.from({ length: Math.min(1_000, count - at) }, (_, i) => at + i);

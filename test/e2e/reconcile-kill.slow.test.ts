@@ -29,7 +29,7 @@ async function openSandbox(): Promise<Sandbox> {
 /** Creates a data directory with one subscription, registered just now. */
 async function openData(): Promise<{ dataDir: string; store: Store }> {
   const dataDir = temporaryDirectory();
-  const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+  const store = await openStore({ dataDir });
   onTestFinished(() => store.close());
   const nowUs = Date.now() * 1_000;
   const events = ['created', 'modified', 'deleted'] as const;

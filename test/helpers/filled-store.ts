@@ -103,7 +103,7 @@ export async function withStore<Result>(
   dataDir: string,
   use: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = await openStore({ dataDir, nowUs: () => nowUs });
+  const store = await openStore({ dataDir });
   try {
     return await use(store);
   } finally {

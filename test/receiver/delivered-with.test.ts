@@ -35,7 +35,7 @@ async function startApp(intake: Intake) {
 }
 
 async function startWithStore() {
-  const store = await openStore({ dataDir: temporaryDirectory(), nowUs: () => 0 });
+  const store = await openStore({ dataDir: temporaryDirectory() });
   onTestFinished(() => store.close());
   return startApp(store);
 }

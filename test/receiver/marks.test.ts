@@ -120,7 +120,6 @@ async function startUptime() {
   const clock = { us: Date.UTC(2026, 4, 2, 12) * 1_000 };
   const { completeness, close } = await openStore({
     dataDir: temporaryDirectory(),
-    nowUs: () => clock.us,
   });
   onTestFinished(() => close());
   const { recordUptime } = completeness;

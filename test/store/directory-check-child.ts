@@ -2,5 +2,5 @@
 import { createStoreChecks } from '../../src/store/store-checks.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
-const checks = createStoreChecks({ dataDir, nowUs: () => 0 });
+const checks = createStoreChecks(dataDir);
 process.stdout.write(JSON.stringify(await checks.directory()));

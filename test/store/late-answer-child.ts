@@ -4,7 +4,8 @@ import { parentPort } from 'node:worker_threads';
 const waiting: number[] = [];
 parentPort?.on('message', ({ id, op }: { id: number; op: string }) => {
   if (op === 'wait') return void waiting.push(id);
-  const settled = [...waiting.splice(0), id].map((one) => ({ id: one, value: op }));
-  parentPort?.postMessage({ kind: 'settled', settled });
+  for (const one of [...waiting.splice(0), id]) {
+    parentPort?.postMessage({ kind: 'settled', id: one, value: op });
+  }
   if (op === 'close') parentPort?.close();
 });

@@ -35,12 +35,12 @@ describe('a data directory that every user may write to', () => {
           /^Every user of this machine can write to the data directory .*Run: chmod o-w /,
         ),
       };
-      await expect(openStore({ dataDir, nowUs: () => 0 })).rejects.toMatchObject(refusal);
+      await expect(openStore({ dataDir })).rejects.toMatchObject(refusal);
       await expect(createAcquireLock(dataDir)('account', { waitMs: 0 })).rejects.toMatchObject(
         refusal,
       );
       expect(readdirSync(dataDir)).toEqual([]);
-      const checks = createStoreChecks({ dataDir, nowUs: () => 0 });
+      const checks = createStoreChecks(dataDir);
       const nextStep = `Run: chmod o-w ${dataDir}`;
       expect(await checks.directory()).toMatchObject([{ level: 'critical', nextStep }]);
     },
@@ -49,8 +49,8 @@ describe('a data directory that every user may write to', () => {
   it('does not include one that a group may write to, or everybody may read', async () => {
     for (const mode of [0o2770, 0o775]) {
       const dataDir = directoryWith(mode);
-      await (await openStore({ dataDir, nowUs: () => 0 })).close();
-      const checks = createStoreChecks({ dataDir, nowUs: () => 0 });
+      await (await openStore({ dataDir })).close();
+      const checks = createStoreChecks(dataDir);
       expect(await checks.directory()).toMatchObject([{ level: 'ok' }]);
     }
   });
@@ -96,7 +96,7 @@ describe('a database with another name', () => {
     await expect(reader.counts()).rejects.toMatchObject(refusal);
     await reader.close();
     if (!existsSync(join(dataDir, databaseFileName))) return;
-    const [finding] = await createStoreChecks({ ...options }).database();
+    const [finding] = await createStoreChecks(dataDir).database();
     expect(finding).toMatchObject({ level: 'critical', text: refusal.message });
   });
 });

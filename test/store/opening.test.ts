@@ -15,9 +15,7 @@ describe('opening the store', () => {
     await store.close();
     openFile(dataDir).pragma(`user_version = ${schemaVersion + 1}`);
     const refused =
-      purpose === 'writing'
-        ? openStore({ dataDir, nowUs: () => 0 })
-        : openReader(dataDir).lastPosition();
+      purpose === 'writing' ? openStore({ dataDir }) : openReader(dataDir).lastPosition();
     await expect(refused).rejects.toMatchObject({
       code: 'configuration',
       text: expect.stringMatching(
@@ -45,7 +43,7 @@ describe('opening the store', () => {
 
   it('stores a notification once that two processes receive at the same moment', async () => {
     const { store, dataDir } = await openSqliteStore();
-    const other = await openStore({ dataDir, nowUs: () => 0 });
+    const other = await openStore({ dataDir });
     const numbers = Array.from({ length: 300 }, (_, i) => i);
     const receipts = await Promise.all(
       numbers.flatMap((n) => [store, other].map((one) => one.accept(delivery(notification(n))))),

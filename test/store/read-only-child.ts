@@ -6,7 +6,7 @@ import { delivery, notification } from '../helpers/deliveries.ts';
 import { openStore } from '../helpers/store.ts';
 
 const dataDir = process.argv[2] ?? '';
-const open = () => openStore({ dataDir, nowUs: () => 0 });
+const open = () => openStore({ dataDir });
 
 const refusal = await open().catch((error: unknown) => error);
 const start =

@@ -24,14 +24,14 @@ export async function openSqliteStore(
   } = {},
 ): Promise<OpenedStore> {
   const { dataDir = temporaryDirectory(), nowUs = () => 0, ...rest } = options;
-  let store = await openStore({ dataDir, nowUs, ...rest });
+  let store = await openStore({ dataDir, ...rest });
   onTestFinished(() => store.close());
   return {
     store,
     dataDir,
     reopen: async () => {
       await store.close();
-      store = await openStore({ dataDir, nowUs, ...rest });
+      store = await openStore({ dataDir, ...rest });
       return store;
     },
   };

@@ -3,22 +3,14 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { createStoreChecks, type StoreCheckOptions } from '../../src/store/store-checks.ts';
+import { createStoreChecks } from '../../src/store/store-checks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
-
-function checksOf(dataDir: string, options: Partial<StoreCheckOptions> = {}) {
-  return createStoreChecks({
-    dataDir,
-    nowUs: () => 0,
-    ...options,
-  });
-}
 
 describe('the data directory', () => {
   it('passes when it can be created, and is not created by the check', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
-    const [finding] = await checksOf(dataDir).directory();
+    const [finding] = await createStoreChecks(dataDir).directory();
     expect(finding).toMatchObject({
       level: 'ok',
       text: expect.stringContaining('is created on first use'),
@@ -29,7 +21,9 @@ describe('the data directory', () => {
   it.each([['it'], ['what stands in its way']])('fails when %s is a file', async (which) => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
-    const [finding] = await checksOf(which === 'it' ? file : join(file, 'data')).directory();
+    const [finding] = await createStoreChecks(
+      which === 'it' ? file : join(file, 'data'),
+    ).directory();
     expect(finding).toMatchObject({ level: 'critical', code: 'configuration' });
     expect(finding?.text).toMatch(new RegExp(`EARSHOT_DATA_DIR.* because of ${file}: .*ENOTDIR`));
   });
@@ -51,7 +45,7 @@ describe('the database', () => {
   it('fails with reason and nextStep when it is not a database', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, databaseFileName), 'this is no database at all'.repeat(100));
-    const [finding] = await checksOf(dataDir).database();
+    const [finding] = await createStoreChecks(dataDir).database();
     expect(finding).toMatchObject({ check: 'database', level: 'critical' });
     expect(finding?.text).toMatch(/not a database/);
     expect(finding?.nextStep).toMatch(/backup/);

@@ -4,5 +4,5 @@ import { parentPort } from 'node:worker_threads';
 parentPort?.on('message', ({ id }: { id: number }) => {
   let value: unknown = 1;
   for (let level = 0; level < 6_000; level += 1) value = [value];
-  parentPort?.postMessage({ kind: 'settled', settled: [{ id, value }] });
+  parentPort?.postMessage({ kind: 'settled', id, value });
 });

@@ -86,7 +86,7 @@ export type Settled = { id: number; value: unknown } | { id: number; error: Seri
 export type ThreadMessage =
   | { kind: 'started' }
   | { kind: 'failed'; error: SerializedError }
-  | { kind: 'settled'; settled: Settled[]; event?: unknown }
+  | ({ kind: 'settled' } & Settled)
   /** Sent every second by a contained thread. */
   | { kind: 'alive'; bufferBytes: number };
 

@@ -2,12 +2,7 @@
 import { memoryUsage } from 'node:process';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import {
-  type MessagePort,
-  parentPort,
-  receiveMessageOnPort,
-  workerData,
-} from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { AppError } from '../terms/app-error.ts';
 import {
   type Operations,
@@ -29,10 +24,6 @@ export interface Service<Context> {
   operations: Operations<Context>;
   /** Returns the context of one call. When it throws, the call fails with that error. */
   context(call: Call): Context;
-  /** Called before requests are answered. They wait for the returned promise, if any. */
-  prepare?(requests: readonly ThreadRequest[]): Promise<void> | undefined;
-  /** Answers some of the requests that arrived together; returns the others. */
-  answerSome?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
   /** Maps each error to the one that the caller gets. */
   failure?(error: unknown): unknown;
   /** Returns the buffers of a result that are moved to the caller instead of copied. */
@@ -58,16 +49,13 @@ export type ServeCalls = (port: MessagePort, data: ThreadData) => void;
  * thread. On the main thread, it only returns the function, which serves the same calls there.
  */
 export function serveThread<Data, Context>(
-  begin: (
-    data: Data,
-    post: (message: ThreadMessage) => void,
-  ) => Service<Context> | Promise<Service<Context>>,
+  begin: (data: Data) => Service<Context> | Promise<Service<Context>>,
 ): ServeCalls {
   const serve: ServeCalls = (port, { data, isContained }) => {
     const post = (message: ThreadMessage, moved?: ArrayBuffer[]) =>
       port.postMessage(message, moved);
     const start = async () => {
-      answerCalls(port, await begin(data as Data, post), post);
+      answerCalls(port, await begin(data as Data), post);
       post({ kind: 'started' });
       if (!isContained) return;
       const report = () => post({ kind: 'alive', bufferBytes: memoryUsage().arrayBuffers });
@@ -96,9 +84,9 @@ function answerCalls<Context>(
     open.delete(id);
   };
   const succeed = (id: number, value: unknown) =>
-    post({ kind: 'settled', settled: [{ id, value }] }, service.moved?.(value));
+    post({ kind: 'settled', id, value }, service.moved?.(value));
   const fail = (id: number, error: unknown) =>
-    post({ kind: 'settled', settled: [{ id, error: serializeError(failure(error)) }] });
+    post({ kind: 'settled', id, error: serializeError(failure(error)) });
 
   function answer({ id, op, args }: ThreadRequest): void {
     try {
@@ -141,16 +129,12 @@ function answerCalls<Context>(
     port.close();
   }
 
-  function answerAll(requests: readonly ThreadRequest[]): void {
-    for (const request of service.answerSome?.(requests) ?? requests) {
-      if (request.op === 'close') void close(request.id);
-      else if (request.op === 'cancel') cancel(request.id);
-      else if (request.op === 'collect') collect();
-      else answer(request);
-    }
-  }
-
-  port.on('message', inOrder(port, service, answerAll));
+  port.on('message', (request: ThreadRequest) => {
+    if (request.op === 'close') void close(request.id);
+    else if (request.op === 'cancel') cancel(request.id);
+    else if (request.op === 'collect') collect();
+    else answer(request);
+  });
 }
 
 function callOf({ signal }: AbortController): Call {
@@ -161,39 +145,6 @@ function callOf({ signal }: AbortController): Call {
       if (signal.aborted) throw new AppError('cancelled', 'The call was cancelled.');
     },
   };
-}
-
-/** Queues requests, in their order, while `prepare` runs. */
-function inOrder(
-  port: MessagePort,
-  { prepare }: Pick<Service<never>, 'prepare'>,
-  answerAll: (requests: readonly ThreadRequest[]) => void,
-): (first: ThreadRequest) => void {
-  let waiting: ThreadRequest[] | undefined;
-  return (first) => {
-    const requests = [first, ...arrived(port)];
-    if (waiting !== undefined) return void waiting.push(...requests);
-    const preparing = prepare?.(requests);
-    if (preparing === undefined) return answerAll(requests);
-    waiting = requests;
-    const resume = () => {
-      const all = waiting ?? [];
-      waiting = undefined;
-      answerAll(all);
-    };
-    // After a failed preparation, the calls that need it fail.
-    void preparing.then(resume, resume);
-  };
-}
-
-/** Returns all requests that are already in the port's queue. */
-function arrived(port: MessagePort): ThreadRequest[] {
-  const requests: ThreadRequest[] = [];
-  for (;;) {
-    const received = receiveMessageOnPort(port);
-    if (received === undefined) return requests;
-    requests.push(received.message);
-  }
 }
 
 /** Growth of the heap since the last collection, above which another one is useful. */

@@ -47,8 +47,6 @@ interface ThreadOptions {
    * which the heap does not include, are larger than this.
    */
   containedBufferBytes?: number;
-  /** Called with each event of the thread; must not throw. */
-  onEvent?: (event: never) => void;
 }
 
 export function startThread(file: URL, options: WorkerOptions): Worker {
@@ -62,10 +60,9 @@ export const threads = { start: startThread };
 
 interface PendingCall {
   sentAtSecond: number;
+  timeoutSeconds: number;
   resolve(value: unknown): void;
   reject(error: AppError): void;
-  /** Called when the thread has answered the request, also after the call was rejected. */
-  onDone(): void;
 }
 
 export class Thread implements Caller {
@@ -96,8 +93,8 @@ export class Thread implements Caller {
 
   /** Resolves when the thread has started; rejects with the error when it cannot. */
   async start(): Promise<void> {
-    const { id, answer } = this.expect<void>();
-    this.#onStarted = () => this.#settle([{ id, value: undefined }]);
+    const { id, answer } = this.#expect(this.#options.callTimeoutSeconds);
+    this.#onStarted = () => this.#settle({ id, value: undefined });
     await answer;
   }
 
@@ -110,10 +107,11 @@ export class Thread implements Caller {
     args: readonly unknown[],
     signal?: AbortSignal,
     moved: ArrayBuffer[] = [],
+    timeoutSeconds = this.#options.callTimeoutSeconds,
   ): Promise<unknown> {
     if (signal?.aborted) throw cancelled();
     const worker = this.#running();
-    const { id, answer } = this.expect<unknown>();
+    const { id, answer } = this.#expect(timeoutSeconds);
     try {
       worker.postMessage({ id, op, args } satisfies ThreadRequest, moved);
     } catch (error) {
@@ -133,20 +131,13 @@ export class Thread implements Caller {
     return answer.finally(() => signal.removeEventListener('abort', cancel));
   }
 
-  /** Returns a new id and the promise of its answer, for a request with several ids. */
-  expect<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
+  #expect(timeoutSeconds = Number.POSITIVE_INFINITY): { id: number; answer: Promise<unknown> } {
     this.#running();
     this.#lastId += 1;
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#calls.set(this.#lastId, { sentAtSecond: this.#second, resolve, reject, onDone });
+    const { promise: answer, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#calls.set(this.#lastId, { sentAtSecond: this.#second, timeoutSeconds, resolve, reject });
     this.#count();
-    // The thread answers each request with a value of the type of its operation.
-    return { id: this.#lastId, answer: promise as Promise<Value> };
-  }
-
-  /** Sends a request with ids from `expect`. Without a running thread, those calls have already failed. */
-  send(op: string, args: readonly unknown[], transfer: ArrayBuffer[] = []): void {
-    this.#worker?.postMessage({ id: 0, op, args } satisfies ThreadRequest, transfer);
+    return { id: this.#lastId, answer };
   }
 
   /** False after the thread has ended or failed, until it is restarted. */
@@ -183,7 +174,7 @@ export class Thread implements Caller {
   }
 
   #spawn(): Worker {
-    const { data, heapMb, containedBufferBytes, isUnreferenced, onEvent } = this.#options;
+    const { data, heapMb, containedBufferBytes, isUnreferenced } = this.#options;
     const isContained = containedBufferBytes !== undefined;
     const worker = threads.start(this.#file, {
       workerData: { data, isContained } satisfies ThreadData,
@@ -196,10 +187,8 @@ export class Thread implements Caller {
       this.#fail(worker, this.#unavailable(problem, thread, cause));
     worker.on('message', (message: ThreadMessage) => {
       if (worker === this.#worker) this.#silentUntilSecond = this.#second + silentSecondsMax;
-      if (message.kind === 'settled') {
-        this.#settle(message.settled);
-        if (message.event !== undefined) onEvent?.(message.event as never);
-      } else if (message.kind === 'started') this.#onStarted();
+      if (message.kind === 'settled') this.#settle(message);
+      else if (message.kind === 'started') this.#onStarted();
       else if (message.kind === 'failed') this.#fail(worker, deserializeError(message.error));
       else if (message.bufferBytes > (containedBufferBytes ?? Number.POSITIVE_INFINITY)) {
         failed('memory', 'used too much memory');
@@ -215,14 +204,11 @@ export class Thread implements Caller {
     return worker;
   }
 
-  #settle(settled: readonly Settled[]): void {
-    for (const one of settled) {
-      const call = this.#calls.get(one.id);
-      this.#calls.delete(one.id);
-      call?.onDone();
-      if ('error' in one) call?.reject(deserializeError(one.error));
-      else call?.resolve(one.value);
-    }
+  #settle(settled: Settled): void {
+    const call = this.#calls.get(settled.id);
+    this.#calls.delete(settled.id);
+    if ('error' in settled) call?.reject(deserializeError(settled.error));
+    else call?.resolve(settled.value);
   }
 
   #fail(worker: Worker, failure: AppError): void {
@@ -240,10 +226,7 @@ export class Thread implements Caller {
     this.#stopCounting();
     const calls = [...this.#calls.values()];
     this.#calls.clear();
-    for (const call of calls) {
-      call.onDone();
-      call.reject(error);
-    }
+    for (const { reject } of calls) reject(error);
   }
 
   #count(): void {
@@ -259,23 +242,24 @@ export class Thread implements Caller {
   /** Ends a contained thread without messages, rejects calls without an answer, and ends the idle thread. */
   #tick(): void {
     this.#second += 1;
-    const { containedBufferBytes, callTimeoutSeconds = Number.POSITIVE_INFINITY } = this.#options;
+    const { containedBufferBytes } = this.#options;
     const isContained = containedBufferBytes !== undefined;
     const worker = this.#worker;
     if (isContained && worker !== undefined && this.#second > this.#silentUntilSecond) {
       this.#fail(worker, this.#unavailable('does not respond', 'silent'));
       return;
     }
-    for (const { sentAtSecond, reject } of this.#calls.values()) {
-      if (this.#second - sentAtSecond < callTimeoutSeconds) break;
+    for (const { sentAtSecond, timeoutSeconds, reject } of this.#calls.values()) {
       // Rejecting a call again has no effect.
-      reject(this.#unavailable('did not answer in time'));
+      if (this.#second - sentAtSecond >= timeoutSeconds)
+        reject(this.#unavailable('did not answer in time'));
     }
     const { idleSeconds } = this.#options;
     if (this.#calls.size > 0) this.#usedAtSecond = this.#second;
     if (this.#second - this.#usedAtSecond < (idleSeconds ?? collectSeconds)) return;
     this.#usedAtSecond = this.#second;
-    if (idleSeconds === undefined) this.send('collect', []);
+    if (idleSeconds === undefined)
+      this.#worker?.postMessage({ id: 0, op: 'collect', args: [] } satisfies ThreadRequest);
     else this.#endIdle();
     if (!isContained || this.#worker === undefined) this.#stopCounting();
   }

@@ -33,6 +33,7 @@ export const alerts = defineFeature({
   tables: [
     defineTables<typeof import('./operations.ts'), AlertReader, Alerts>({
       group: 'alerts',
+      sharesCommits: true,
       operations: moduleFile('./operations', import.meta.url),
       reader: (reads) => ({
         ...pick(reads, ['alerts', 'unsentDeliveries']),

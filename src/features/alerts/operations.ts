@@ -43,8 +43,6 @@ export const schema = `
   CREATE INDEX IF NOT EXISTS alert_delivery_waiting ON alert_delivery (channel, id) WHERE ended_at_us IS NULL;
 `;
 
-export const sharesCommits = true;
-
 type Options<Name extends keyof Alerts> = Parameters<Alerts[Name]>[0];
 
 /** A stored row: `evidence` is JSON, written only by this module. */

@@ -32,7 +32,7 @@ export function machineSteps(settings: OwnSettings, io: Io): Step[] {
   ]);
   const databaseFiles = within(['', '-wal', '-shm'].map((end) => `${databaseFileName}${end}`));
   const files = { env, settings: all, workingDir, secretFiles, databaseFiles };
-  const store = createStoreChecks({ dataDir, nowUs });
+  const store = createStoreChecks(dataDir);
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
   const urls = services.map((url) => new URL(url).origin);
   return [

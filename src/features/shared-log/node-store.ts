@@ -4,11 +4,11 @@ import type { Feature } from '../../core/feature.ts';
 import type { AcquireLock } from '../../core/host/job.ts';
 import { moduleFile, type Remote, remote } from '../../core/host/rpc.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { CommitFacts, Logger } from '../../core/terms/ports.ts';
+import type { Logger } from '../../core/terms/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { StoreThread } from '../../store/engine/thread.ts';
-import { IntakeActivity } from '../../store/log/intake-queue.ts';
+import { IntakeActivity, type IntakeOptions } from '../../store/log/intake-queue.ts';
 import type { Writes } from '../../store/log/writer-thread.ts';
 import { openStoreReader, type Shared, type Store, writePorts } from '../../store/store.ts';
 import { type TablesSlot, tableFiles } from '../../store/tables.ts';
@@ -16,26 +16,23 @@ import type { NodePlace } from './apply-entries.ts';
 import { stateOf, withCopyThread } from './copy-log.ts';
 import { Follower } from './follower.ts';
 import type { NodeWrites } from './node-thread.ts';
-import { NodeChanges, NodeIntake } from './node-writes.ts';
+import { createNodeIntake, NodeChanges, retryQuarantined } from './node-writes.ts';
 import type { SharedLog } from './postgres-log.ts';
 import { createFileSync, shareCredentials } from './shared-files.ts';
 
 /** Timeout of a call to the writer thread. */
 const callTimeoutSeconds = 30;
 
-const queueBytesMaxDefault = 64 * 2 ** 20;
-
-export interface NodeStoreOptions extends DataPlace {
+export interface NodeStoreOptions
+  extends DataPlace,
+    Pick<IntakeOptions, 'queueBytesMax' | 'onCommit'> {
   tables: readonly TablesSlot[];
   features: readonly Feature[];
   /** Opens the shared log for the node with this id. */
   openLog: (nodeId: string) => Promise<SharedLog>;
   /** Random UUID. */
   newId: () => string;
-  queueBytesMax?: number;
   logger: Logger;
-  /** Called after each commit of deliveries; must not throw. */
-  onCommit?: ((commit: CommitFacts) => void) | undefined;
 }
 
 /**
@@ -43,7 +40,7 @@ export interface NodeStoreOptions extends DataPlace {
  * a log that does not belong to this shared log, and with `unavailable`.
  */
 export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
-  const { dataDir, diskReserveBytes, tables, queueBytesMax = queueBytesMaxDefault } = options;
+  const { dataDir, diskReserveBytes, tables, queueBytesMax, onCommit } = options;
   const thread = new StoreThread(moduleFile('./node-thread', import.meta.url), {
     ...{ dataDir, diskReserveBytes, callTimeoutSeconds, tables: tableFiles(tables) },
   });
@@ -62,8 +59,8 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       ...{ log, writer, place, logger: options.logger, activity },
       acquireLock: createAcquireLock(dataDir),
     });
-    const parts = { log, writer, follower, newId: options.newId, logger: options.logger };
-    const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit: options.onCommit });
+    const parts = { log, writer, follower, newId: options.newId };
+    const intake = createNodeIntake(parts, { thread, queueBytesMax, onCommit });
     const changes = new NodeChanges({ ...parts, thread, tables });
     const reader = openStoreReader(dataDir, tables);
     const ports = writePorts(reader, remote<Writes>(changes), { tables, activity });
@@ -74,9 +71,9 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       ...{ activity, acquireLock: createAcquire(log, follower) },
       shared: sharedOf(log, follower, nodeId, options),
       accept: (delivery) => intake.accept(delivery),
-      retry: (id, atUs) => intake.retry(id, atUs),
+      retry: (id, atUs) => retryQuarantined(parts, id, atUs),
       checkWritable: () => intake.checkWritable(),
-      queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
+      queue: () => intake.size(),
       isWriterRunning: () => thread.isRunning,
       close: async () => {
         await intake.drain();

@@ -9,7 +9,7 @@ import {
   createWriterConnection,
   type WriterConnection,
 } from '../../store/engine/writer-connection.ts';
-import { type PackedDelivery, unpackDeliveries } from '../../store/log/intake-queue.ts';
+import { type PackedDeliveries, unpackDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { selectPrunable } from '../../store/pruning/prune-queries.ts';
 import { changes, pruneShortly, removePruned } from '../../store/pruning/prune-writer.ts';
@@ -63,12 +63,8 @@ const tasks = {
   },
   /** Removes rows that were pruned before the loaded checkpoint. Returns their number; 0 when none is left. */
   removePruned: ({ connection }: Writer): number => connection.transact(removePruned),
-  prepareDeliveries: (
-    _: Writer,
-    buffer: ArrayBuffer,
-    deliveries: readonly PackedDelivery[],
-  ): PreparedDeliveries =>
-    prepareDeliveries(unpackDeliveries(buffer, deliveries).map(({ delivery }) => delivery)),
+  prepareDeliveries: (_: Writer, packed: PackedDeliveries): PreparedDeliveries =>
+    prepareDeliveries(unpackDeliveries(packed)),
   prepareRetry: (
     { connection }: Writer,
     id: number,

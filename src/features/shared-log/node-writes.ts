@@ -1,8 +1,9 @@
 /** Writes of a node, which go through the shared log: deliveries, and changes of the store. */
 import { type Caller, deserializeError, type Remote } from '../../core/host/rpc.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import type { CommitFacts, Delivery, Intake, Receipt } from '../../core/terms/ports.ts';
-import { bodyBytes, packDeliveries } from '../../store/log/intake-queue.ts';
+import type { Fault } from '../../core/terms/notification.ts';
+import type { Receipt } from '../../core/terms/ports.ts';
+import { type IntakeOptions, IntakeQueue, packDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { ackIdReused } from '../../store/log/write-delivery.ts';
 import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
@@ -14,172 +15,61 @@ import type { NodeWrites } from './node-thread.ts';
 import type { SharedLog } from './postgres-log.ts';
 import type { AppendedEntry, ItemOutcome } from './schema.ts';
 
-/** Limits of one entry. */
-const entryDeliveriesMax = 256;
-const entryBytesMax = 4 * 2 ** 20;
+/** Maximum deliveries of one entry. */
+const deliveriesMax = 256;
 
-/** Appends in progress: while one waits for its commit, the next one is prepared. */
-const appendsMax = 2;
-
-/** Maximum age of a commit that proves that the log accepts appends. */
-const commitAgeMaxMs = 5_000;
-
-/** Timeout of a delivery: its sender then gets 503 and may retry. */
-const answerMs = 30_000;
-
-interface Waiting {
-  delivery: Delivery;
-  bytes: number;
-  resolve(receipt: Receipt): void;
-  reject(error: unknown): void;
-}
-
-interface NodeIntakeOptions {
+interface NodeOptions {
   log: SharedLog;
   writer: Remote<NodeWrites>;
   follower: Follower;
   /** Random UUID. */
   newId: () => string;
-  /** Maximum memory for bodies that wait for their commit. */
-  queueBytesMax: number;
-  /** Called after each commit; must not throw. */
-  onCommit?: ((commit: CommitFacts) => void) | undefined;
 }
 
-export class NodeIntake implements Intake {
-  readonly #options: NodeIntakeOptions;
-  #waiting: Waiting[] = [];
-  #queuedBytes = 0;
-  readonly #appends = new Set<Promise<void>>();
-  /** Start of a commit that succeeded, by the monotonic clock. */
-  #provenMs = Number.NEGATIVE_INFINITY;
-  #check: Promise<void> | undefined;
+/** Creates the queue of deliveries, which appends them. */
+export const createNodeIntake = (
+  { log, writer, newId }: NodeOptions,
+  options: Pick<IntakeOptions, 'thread' | 'queueBytesMax' | 'onCommit'>,
+): IntakeQueue =>
+  new IntakeQueue({
+    ...{ ...options, deliveriesMax },
+    commit: async (waiting) => {
+      const startedMs = performance.now();
+      const prepared = await writer.prepareDeliveries(packDeliveries(waiting));
+      const { deliveries, publicationDelay, ...entry } = prepared;
+      const { outcomes } = await log.append({ ...entry, ...anyLease, batchId: newId() });
+      const left = outcomes.values();
+      const receipts = deliveries.map((one) => receiptOf(one, [...left.take(one.items)]));
+      const durationSeconds = (performance.now() - startedMs) / 1_000;
+      return { receipts, values: [], durationSeconds, publicationDelay };
+    },
+    check: () => log.check(),
+  });
 
-  constructor(options: NodeIntakeOptions) {
-    this.#options = options;
-  }
+/** An append without a condition. */
+const anyLease = { lease: null, refusesReused: false };
 
-  get queuedBytes(): number {
-    return this.#queuedBytes;
-  }
-
-  async accept(delivery: Delivery): Promise<Receipt> {
-    const bytes = bodyBytes(delivery);
-    if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
-      throw new AppError('unavailable', 'The intake queue is full.');
-    }
-    this.#queuedBytes += bytes;
-    let timer: NodeJS.Timeout | undefined;
-    return new Promise<Receipt>((resolve, reject) => {
-      this.#waiting.push({ delivery, bytes, resolve, reject });
-      // All deliveries of a turn of the event loop together.
-      if (this.#waiting.length === 1) setImmediate(() => this.#pump());
-      timer = setTimeout(() => {
-        reject(new AppError('unavailable', 'The shared log did not answer in time.'));
-      }, answerMs);
-    }).finally(() => clearTimeout(timer));
-  }
-
-  async checkWritable(): Promise<void> {
-    if (performance.now() - this.#provenMs < commitAgeMaxMs) return;
-    const startedMs = performance.now();
-    this.#check ??= this.#options.log
-      .check()
-      .then(() => {
-        this.#provenMs = startedMs;
-      })
-      .finally(() => {
-        this.#check = undefined;
-      });
-    await this.#check;
-  }
-
-  /** Appends a quarantined body again. */
-  async retry(id: number, atUs: number): Promise<Receipt> {
-    const rejected = (faults: Extract<Receipt, { outcome: 'rejected' }>['faults']): Receipt => ({
-      ...{ outcome: 'rejected', faults, quarantineId: id, stored: 0 },
-    });
-    const prepared = await this.#options.writer.prepareRetry(id, atUs);
-    if ('faults' in prepared) return rejected(prepared.faults);
-    try {
-      const appended = await this.#append(prepared, true);
-      // The entry is released when it is applied.
-      await this.#options.follower.until(appended.number);
-      const [only] = prepared.deliveries;
-      if (only === undefined) throw new Error('A retry has no delivery.');
-      return receiptOf(only, appended.outcomes);
-    } catch (error) {
-      if (isAppError(error, 'conflict')) return rejected([ackIdReused]);
-      throw error;
-    }
-  }
-
-  /** Resolves when no append is in progress. */
-  async drain(): Promise<void> {
-    this.#pump();
-    while (this.#appends.size > 0) await Promise.all(this.#appends);
-  }
-
-  #pump(): void {
-    while (this.#waiting.length > 0 && this.#appends.size < appendsMax) {
-      const append = this.#appendGroup(this.#nextGroup()).finally(() => {
-        this.#appends.delete(append);
-        this.#pump();
-      });
-      this.#appends.add(append);
-    }
-  }
-
-  #nextGroup(): Waiting[] {
-    let bytes = 0;
-    const end = this.#waiting.findIndex((one, i) => {
-      bytes += one.bytes;
-      return i === entryDeliveriesMax || (i > 0 && bytes > entryBytesMax);
-    });
-    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
-  }
-
-  /** Never rejects. */
-  async #appendGroup(group: readonly Waiting[]): Promise<void> {
-    try {
-      await this.#commit(group);
-    } catch (error) {
-      this.#provenMs = Number.NEGATIVE_INFINITY;
-      // One of them may be the cause.
-      if (isAppError(error, 'internal') && group.length > 1) {
-        for (const one of group) await this.#appendGroup([one]);
-        return;
-      }
-      for (const one of group) one.reject(error);
-    }
-    for (const { bytes } of group) this.#queuedBytes -= bytes;
-  }
-
-  async #commit(group: readonly Waiting[]): Promise<void> {
-    const { writer, onCommit } = this.#options;
-    const beganMs = performance.now();
-    const collected = group.map(({ delivery }, id) => ({ id, delivery }));
-    const { buffer, deliveries } = packDeliveries(collected);
-    const prepared = await writer.prepareDeliveries(buffer, deliveries);
-    const appended = await this.#append(prepared, false);
-    this.#provenMs = beganMs;
-    const durationSeconds = (performance.now() - beganMs) / 1_000;
-    onCommit?.({
-      ...{ durationSeconds, deliveries: group.length },
-      publicationDelay: prepared.publicationDelay,
-    });
-    let start = 0;
-    for (const [i, { resolve }] of group.entries()) {
-      const one = prepared.deliveries[i] ?? { items: 0, faults: [] };
-      resolve(receiptOf(one, appended.outcomes.slice(start, start + one.items)));
-      start += one.items;
-    }
-  }
-
-  #append(prepared: PreparedEntry, refusesReused: boolean): Promise<AppendedEntry> {
-    const { items, checkedPosition, payload, encoding } = prepared;
-    const entry = { items, checkedPosition, payload, encoding, refusesReused };
-    return this.#options.log.append({ ...entry, batchId: this.#options.newId(), lease: null });
+/** Appends a quarantined body again. */
+export async function retryQuarantined(
+  { log, writer, follower, newId }: NodeOptions,
+  quarantineId: number,
+  atUs: number,
+): Promise<Receipt> {
+  const rejected = (faults: Fault[]): Receipt => ({
+    ...{ outcome: 'rejected', faults, quarantineId, stored: 0 },
+  });
+  const prepared = await writer.prepareRetry(quarantineId, atUs);
+  if ('faults' in prepared) return rejected(prepared.faults);
+  const { deliveries, publicationDelay: _, ...entry } = prepared;
+  try {
+    const append = { ...entry, lease: null, refusesReused: true, batchId: newId() };
+    const { number, outcomes } = await log.append(append);
+    // The entry is released when it is applied.
+    await follower.until(number);
+    return receiptOf(deliveries[0] as PreparedDelivery, outcomes);
+  } catch (error) {
+    if (isAppError(error, 'conflict')) return rejected([ackIdReused]);
+    throw error;
   }
 }
 
@@ -212,15 +102,10 @@ interface WaitingChange {
   reject(error: unknown): void;
 }
 
-interface NodeChangesOptions {
-  log: SharedLog;
+interface NodeChangesOptions extends NodeOptions {
   /** The writer thread of this node. */
   thread: Caller;
-  writer: Remote<NodeWrites>;
-  follower: Follower;
   tables: readonly TablesSlot[];
-  /** Random UUID. */
-  newId: () => string;
 }
 
 /** The caller of all changes: one that resolves is in the shared log, and applied by this node. */

@@ -29,6 +29,7 @@ export const sinks = defineFeature({
   tables: [
     defineTables<typeof import('./operations.ts'), SinkReader, Sinks>({
       group: 'sinks',
+      sharesCommits: true,
       operations: moduleFile('./operations', import.meta.url),
       reader: (reads) => ({
         ...pick(reads, ['nextDueAtUs', 'counts', 'replays']),

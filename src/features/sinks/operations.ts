@@ -57,8 +57,6 @@ export const schema = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-export const sharesCommits = true;
-
 export const needsSpace = ['enqueue', 'addReplay'];
 
 type Options<Name extends keyof Sinks> = Parameters<Sinks[Name]>[0];

@@ -42,6 +42,7 @@ export const summary = defineFeature({
   tables: [
     defineTables<typeof import('./operations.ts'), SummaryReader, Summaries>({
       group: 'summaries',
+      sharesCommits: true,
       operations: moduleFile('./operations', import.meta.url),
       reader: (reads) => ({
         ...pick(reads, ['textsOf', 'due', 'waiting', 'spending', 'refusedAnswer']),

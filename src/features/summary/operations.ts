@@ -54,8 +54,6 @@ export const schema = `
   CREATE INDEX IF NOT EXISTS summary_request_at_us ON summary_request (at_us, tokens);
 `;
 
-export const sharesCommits = true;
-
 export const needsSpace = ['enqueue', 'beginRequest'];
 
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];

@@ -2,14 +2,13 @@
 
 import { constants, setPriority } from 'node:os';
 import { isMainThread } from 'node:worker_threads';
-import { type Remote, remote, type ThreadMessage } from '../../core/host/rpc.ts';
+import { type Remote, remote } from '../../core/host/rpc.ts';
 import {
   type ServeCalls,
   type Service,
   serveThread as serve,
 } from '../../core/host/serve-thread.ts';
 import { Thread } from '../../core/host/thread.ts';
-import type { CommitFacts } from '../../core/terms/ports.ts';
 import type { TableFiles } from '../tables.ts';
 import type { DataPlace } from './disk-limit.ts';
 import { storeError } from './sqlite-error.ts';
@@ -27,14 +26,12 @@ interface StoreThreadOptions extends DataPlace {
   tables?: TableFiles;
   callTimeoutSeconds: number;
   idleSeconds?: number;
-  /** Called after each commit of deliveries; must not throw. */
-  onCommit?: ((commit: CommitFacts) => void) | undefined;
 }
 
 export class StoreThread extends Thread {
   constructor(
     file: URL,
-    { dataDir, diskReserveBytes, tables = [], onCommit, ...options }: StoreThreadOptions,
+    { dataDir, diskReserveBytes, tables = [], ...options }: StoreThreadOptions,
   ) {
     const data: ThreadPlace = { dataDir, diskReserveBytes, tables };
     super(file, {
@@ -42,7 +39,6 @@ export class StoreThread extends Thread {
       owner: 'the store',
       data,
       heapMb,
-      ...(onCommit && { onEvent: onCommit }),
     });
   }
 }
@@ -66,14 +62,11 @@ export async function withThread<Ops, Result>(
 
 /** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
-  begin: (
-    place: ThreadPlace,
-    post: (message: ThreadMessage) => void,
-  ) => Service<Context> | Promise<Service<Context>>,
+  begin: (place: ThreadPlace) => Service<Context> | Promise<Service<Context>>,
 ): ServeCalls {
-  return serve(async (place: ThreadPlace, post) => {
+  return serve(async (place: ThreadPlace) => {
     try {
-      const service = await begin(place, post);
+      const service = await begin(place);
       const { failure = (error: unknown) => error } = service;
       return { ...service, failure: (error) => storeError(failure(error)) };
     } catch (error) {

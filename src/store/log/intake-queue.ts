@@ -1,104 +1,145 @@
-/** The bounded queue between the receiver and the writer thread, and the rate of its commits. */
-import { AppError } from '../../core/terms/app-error.ts';
+/** The bounded queue of deliveries before their commit, and the rate of the commits. */
+import type { Thread } from '../../core/host/thread.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Delivery, Intake, Receipt } from '../../core/terms/ports.ts';
-import type { StoreThread } from '../engine/thread.ts';
 
-/** Maximum age of a commit that proves that the store is writable. */
-const commitAgeMaxUs = 5_000_000;
+/** Maximum memory for bodies that wait for their commit, by default. */
+const queueBytesMaxDefault = 64 * 2 ** 20;
 
-/** A delivery in a message to the writer thread: its body is a slice of the message's buffer. */
-export interface PackedDelivery extends Omit<Delivery, 'body'> {
-  id: number;
-  offset: number;
-  length: number;
-}
+/** Maximum size of the bodies of one commit: other programs wait only briefly for the lock. */
+const commitBytesMax = 4 * 2 ** 20;
 
-/** Copies deliveries into one buffer: one transfer is cheaper than one copy per body. */
-export function packDeliveries(collected: readonly { id: number; delivery: Delivery }[]): {
+/** Commits in progress: while one waits for the disk, the next one is prepared. */
+const commitsMax = 2;
+
+/** Maximum age of a commit that proves that notifications can be stored. */
+const commitAgeMaxMs = 5_000;
+
+/** Timeout of a delivery: its sender then gets 503 and may retry. */
+const answerMs = 30_000;
+
+/** Deliveries in a message to a thread, with their bodies in one buffer: one transfer is cheaper than a copy per body. */
+export interface PackedDeliveries {
   buffer: ArrayBuffer;
-  deliveries: PackedDelivery[];
-} {
-  const total = collected.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
-  const bytes = new Uint8Array(total);
-  const deliveries: PackedDelivery[] = [];
-  let offset = 0;
-  for (const { id, delivery } of collected) {
-    const { body, ...rest } = delivery;
-    bytes.set(body, offset);
-    deliveries.push({ ...rest, id, offset, length: body.byteLength });
-    offset += body.byteLength;
-  }
-  return { buffer: bytes.buffer, deliveries };
+  deliveries: (Omit<Delivery, 'body'> & { length: number })[];
 }
 
-export function unpackDeliveries(
-  buffer: ArrayBuffer,
-  deliveries: readonly PackedDelivery[],
-): { id: number; delivery: Delivery }[] {
-  return deliveries.map(({ id, offset, length, ...rest }) => ({
-    id,
-    delivery: { ...rest, body: new Uint8Array(buffer, offset, length) },
-  }));
+export function packDeliveries(deliveries: readonly Delivery[]): PackedDeliveries {
+  const { buffer } = new Uint8Array(deliveries.reduce((sum, { body }) => sum + body.byteLength, 0));
+  let offset = 0;
+  const packed = deliveries.map(({ body, ...rest }) => {
+    new Uint8Array(buffer, offset).set(body);
+    offset += body.byteLength;
+    return { ...rest, length: body.byteLength };
+  });
+  return { buffer, deliveries: packed };
+}
+
+export function unpackDeliveries({ buffer, deliveries }: PackedDeliveries): Delivery[] {
+  let offset = 0;
+  return deliveries.map(({ length, ...rest }) => {
+    const body = new Uint8Array(buffer, offset, length);
+    offset += length;
+    return { ...rest, body };
+  });
 }
 
 /** Returns the memory of a delivery's bodies. */
-export function bodyBytes({ body, encoded }: Delivery): number {
+function bodyBytes({ body, encoded }: Delivery): number {
   const content = encoded?.content;
   return body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
 }
 
-interface IntakeQueueOptions {
-  thread: StoreThread;
-  nowUs: () => number;
-  /** Maximum memory for bodies that wait for their commit. */
-  queueBytesMax: number;
+/** A change that is small and frequent. */
+export interface SmallChange {
+  op: string;
+  args: readonly unknown[];
 }
 
+/** Result of a commit, with the values of its changes. */
+export interface Committed extends Omit<CommitFacts, 'deliveries'> {
+  receipts: readonly Receipt[];
+  values: readonly unknown[];
+}
+
+export interface IntakeOptions {
+  /** The writer thread. */
+  thread: Pick<Thread, 'isRunning' | 'call'>;
+  /** Commits deliveries and changes together. A rejection means that none of them was committed. */
+  commit(deliveries: readonly Delivery[], changes: readonly SmallChange[]): Promise<Committed>;
+  /** Proves that deliveries can be committed. */
+  check(): Promise<void>;
+  /** Maximum deliveries of one commit. */
+  deliveriesMax: number;
+  queueBytesMax?: number | undefined;
+  /** Called after each commit; must not throw. */
+  onCommit?: ((commit: CommitFacts) => void) | undefined;
+}
+
+interface Waiting extends Pick<PromiseWithResolvers<Receipt>, 'resolve' | 'reject'> {
+  delivery: Delivery;
+  bytes: number;
+}
+
+/** Commits together all deliveries that arrive during the commits in progress (group commit). */
 export class IntakeQueue implements Intake {
-  readonly #options: IntakeQueueOptions;
-  /** Deliveries of one turn of the event loop, which are sent together. */
-  #collected: { id: number; delivery: Delivery }[] = [];
-  #queuedBytes = 0;
-  #lastCommitUs = Number.NEGATIVE_INFINITY;
+  readonly #options: IntakeOptions;
+  readonly #bytesMax: number;
+  #bytes = 0;
+  #waiting: Waiting[] = [];
+  #changes: (SmallChange & { resolve(value: unknown): void })[] = [];
+  #commits = 0;
+  readonly #answers = new Set<Promise<Receipt>>();
+  /** Start of a commit that succeeded, by the monotonic clock. */
+  #provenMs = Number.NEGATIVE_INFINITY;
   #check: Promise<void> | undefined;
 
-  constructor(options: IntakeQueueOptions) {
+  constructor(options: IntakeOptions) {
     this.#options = options;
+    this.#bytesMax = options.queueBytesMax ?? queueBytesMaxDefault;
   }
 
-  /** Size of the bodies that wait for their commit. */
-  get queuedBytes(): number {
-    return this.#queuedBytes;
+  /** Returns the size of the bodies that wait for their commit, and its maximum. */
+  size() {
+    return { bytes: this.#bytes, bytesMax: this.#bytesMax };
   }
 
   async accept(delivery: Delivery): Promise<Receipt> {
     const bytes = bodyBytes(delivery);
-    if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
+    if (this.#bytes + bytes > this.#bytesMax) {
       throw new AppError('unavailable', 'The intake queue is full.');
     }
-    // Counted until the thread has released the body, which may be after the sender got its 503.
-    const { id, answer } = this.#options.thread.expect<Receipt>(() => {
-      this.#queuedBytes -= bytes;
+    // Counted until the commit has ended, which may be after the sender got its 503.
+    this.#bytes += bytes;
+    const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
+    const timer = setTimeout(() => {
+      reject(new AppError('unavailable', 'The notification was not stored in time.'));
+    }, answerMs);
+    const answer = promise.finally(() => {
+      clearTimeout(timer);
+      this.#answers.delete(answer);
     });
-    this.#queuedBytes += bytes;
-    if (this.#collected.push({ id, delivery }) === 1) setImmediate(() => this.flush());
-    try {
-      const receipt = await answer;
-      this.#lastCommitUs = this.#options.nowUs();
-      return receipt;
-    } catch (error) {
-      this.#lastCommitUs = Number.NEGATIVE_INFINITY;
-      throw error;
+    this.#answers.add(answer);
+    // All deliveries of a turn of the event loop together.
+    if (this.#waiting.push({ delivery, bytes, resolve, reject }) === 1) {
+      setImmediate(() => this.#commitWaiting());
     }
+    return answer;
+  }
+
+  /** Commits a small change, with deliveries if some are waiting: a commit of its own would delay them. */
+  change({ op, args }: SmallChange): Promise<unknown> {
+    if (this.#waiting.length === 0) return this.#options.thread.call(op, args);
+    return new Promise((resolve) => this.#changes.push({ op, args, resolve }));
   }
 
   async checkWritable(): Promise<void> {
-    const { thread, nowUs } = this.#options;
-    if (thread.isRunning && nowUs() - this.#lastCommitUs < commitAgeMaxUs) return;
-    this.#check ??= thread
-      .call('check', [])
+    const { thread, check } = this.#options;
+    const startedMs = performance.now();
+    if (thread.isRunning && startedMs - this.#provenMs < commitAgeMaxMs) return;
+    this.#check ??= check()
       .then(() => {
-        this.#lastCommitUs = nowUs();
+        this.#provenMs = startedMs;
       })
       .finally(() => {
         this.#check = undefined;
@@ -106,13 +147,55 @@ export class IntakeQueue implements Intake {
     await this.#check;
   }
 
-  /** Sends the collected deliveries. */
-  flush(): void {
-    const collected = this.#collected;
-    if (collected.length === 0) return;
-    this.#collected = [];
-    const { buffer, deliveries } = packDeliveries(collected);
-    this.#options.thread.send('deliveries', [buffer, deliveries], [buffer]);
+  /** Resolves when all deliveries are answered. */
+  async drain(): Promise<void> {
+    this.#commitWaiting();
+    await Promise.allSettled(this.#answers);
+  }
+
+  #commitWaiting(): void {
+    while (this.#waiting.length > 0 && this.#commits < commitsMax) {
+      this.#commits += 1;
+      void this.#commit(this.#nextGroup()).finally(() => {
+        this.#commits -= 1;
+        this.#commitWaiting();
+      });
+    }
+  }
+
+  #nextGroup(): Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex((one, i) => {
+      bytes += one.bytes;
+      return i === this.#options.deliveriesMax || (i > 0 && bytes > commitBytesMax);
+    });
+    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+  }
+
+  /** Never rejects. */
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    const { commit, onCommit, thread } = this.#options;
+    const changes = this.#changes.splice(0);
+    const startedMs = performance.now();
+    try {
+      const deliveries = group.map(({ delivery }) => delivery);
+      const small = changes.map(({ op, args }) => ({ op, args }));
+      const { receipts, values, ...facts } = await commit(deliveries, small);
+      this.#provenMs = startedMs;
+      onCommit?.({ ...facts, deliveries: group.length });
+      for (const [i, { resolve }] of group.entries()) resolve(receipts[i] as Receipt);
+      for (const [i, { resolve }] of changes.entries()) resolve(values[i]);
+    } catch (error) {
+      this.#provenMs = Number.NEGATIVE_INFINITY;
+      for (const { op, args, resolve } of changes) resolve(thread.call(op, args));
+      // One of them may be the cause.
+      if (!isAppError(error, 'unavailable') && group.length + changes.length > 1) {
+        for (const one of group) await this.#commit([one]);
+        return;
+      }
+      for (const { reject } of group) reject(error);
+    }
+    for (const { bytes } of group) this.#bytes -= bytes;
   }
 }
 

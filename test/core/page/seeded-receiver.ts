@@ -68,7 +68,7 @@ export async function openSeeded({
   const dataDir = join(folder, 'data');
   const generator = createProductGenerator({ seed: 7 });
   const { nowUs } = plan;
-  const store = await openStore({ dataDir, diskReserveBytes: undefined, nowUs });
+  const store = await openStore({ dataDir, diskReserveBytes: undefined });
   const history = await plan.fill(store, generator).finally(() => store.close());
   let receiver = await serveFolder(dataDir, loopback, plan);
   await untilIndexed(receiver);

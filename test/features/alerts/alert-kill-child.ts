@@ -7,7 +7,7 @@ const [dataDir = '', url = ''] = process.argv.slice(2);
 const nothing = () => undefined;
 const nowUs = () => Date.now() * 1000;
 const random = Math.random;
-const { alerts } = await openStore({ dataDir, nowUs });
+const { alerts } = await openStore({ dataDir });
 const text = { text: 'The disk is full.', evidence: [], nextStep: 'Free some space.' };
 const finding = { kind: 'disk', subject: '', level: 'critical', ...text } as const;
 // It must not outlive the test.

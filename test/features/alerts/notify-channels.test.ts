@@ -293,7 +293,7 @@ it('an alert is sent by the next program when the first was killed while it sent
 
   const { context } = await openContext({ senders: { url: urlSender(chat.url) } });
   const nowUs = () => Date.now() * 1_000;
-  const store = await openStore({ dataDir, nowUs });
+  const store = await openStore({ dataDir });
   onTestFinished(() => store.close());
   await deliverDue({ ...context, alerts: store.alerts, nowUs }, 'url', signal);
   expect(await store.alerts.unsentDeliveries(nowUs())).toEqual([]);

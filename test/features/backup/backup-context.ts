@@ -68,7 +68,7 @@ export function restore(path: string, dataDir: string, options: Partial<RestoreO
 
 /** Notifications of a directory that no store has open, with their bodies. */
 export async function contentsIn(dataDir: string) {
-  const store = await openStore({ dataDir, nowUs: () => 0, mustExist: true });
+  const store = await openStore({ dataDir, mustExist: true });
   try {
     const rows = await collect(store.find({ order: 'oldest' }));
     return await Promise.all(

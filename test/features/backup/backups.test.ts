@@ -242,7 +242,7 @@ describe('restoring', () => {
     for (const [name, text] of Object.entries(secrets)) {
       expect(readFileSync(join(fresh, name), 'utf8')).toBe(text);
     }
-    const again = await openStore({ dataDir: fresh, nowUs: () => 0, mustExist: true });
+    const again = await openStore({ dataDir: fresh, mustExist: true });
     // The last old notification is a duplicate; the others are new.
     await fill(again, { from: 4, to: 8 });
     expect((await again.counts()).notifications).toBe(8);

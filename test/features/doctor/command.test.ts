@@ -219,7 +219,7 @@ describe('the doctor on sinks, alerts and filters', () => {
       `{ subscriptions: { alps: { summary: { each: { filter: ${filter} } } } },
          sinks: { bus: { command: ['sh'], subscriptions: ['alsp', 'nile'], filter: ${filter} } } }`,
     );
-    const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
+    const store = await openStore({ dataDir: join(folder, 'data') });
     await store.administration.commit({ save: registration({ name: 'nile' }) });
     await store.administration.commit({ removeRegistration: 'nile' });
     await store.close();

@@ -60,7 +60,7 @@ describe('earshot start with pull subscriptions only', () => {
   it('does not read a subscription whose change is not complete, until it is', async () => {
     const { sandbox, start, reader, statusOf, dataDir } = await openRegistered();
     await sandbox.publishNow(3);
-    const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+    const store = await openStore({ dataDir });
     onTestFinished(() => store.close());
     const [known] = await reader().administration.registrations();
     if (known === undefined) throw new Error('Nothing is registered.');

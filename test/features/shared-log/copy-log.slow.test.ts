@@ -150,7 +150,7 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     await expectRefused(openNode({ url }), 'configuration');
     await expectRefused(other.store.accept(delivery(notification(701))), 'unavailable');
     await node.store.close();
-    const store = await openStore({ dataDir, nowUs: () => nowUs });
+    const store = await openStore({ dataDir });
     const receipt = await store.accept(delivery(notification(702)));
     expect(receipt).toMatchObject({ outcome: 'stored' });
     expect(await store.lastPosition()).toBe(604);

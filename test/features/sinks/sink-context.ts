@@ -32,7 +32,7 @@ export async function openSinkContext(
 ) {
   const { dataDir = temporaryDirectory(), ...time } = options;
   const { nowUs, pause } = { ...realTime, ...time };
-  const store = await openStore({ dataDir, nowUs });
+  const store = await openStore({ dataDir });
   const lines: LogLine[] = [];
   const note = (level: string) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } });

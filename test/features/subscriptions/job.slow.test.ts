@@ -33,7 +33,7 @@ const io = {
 async function openQuietContext({ withCredentials = true } = {}) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
-  const store = await openStore({ dataDir, nowUs: () => 0 });
+  const store = await openStore({ dataDir });
   onTestFinished(() => store.close());
   if (withCredentials) await writeCredentialsFile(dataDir, [{ username: 'u', password: secret }]);
   const env = {

@@ -96,7 +96,7 @@ describe('createReceiver', () => {
       'log: must have the methods debug, info, warn and error, as pino and console have',
       'onOutcome: must be a function',
       'options: Unrecognized key: "logger"',
-      'trustedProxies.1: must be IP addresses or ranges such as 10.0.0.0/8; "proxy.example.org" is neither',
+      'trustedProxies.1: must be IP addresses or ranges such as 10.0.0.0/8, separated by commas',
     ]);
     for (const detail of error.details) expect(error.message).toContain(detail);
     expect(error.message).not.toContain('hidden');

@@ -25,7 +25,8 @@ EARSHOT_ENDPOINT_PASSWORD are set, then the command stores their values, otherwi
 
 Examples:
   $ earshot credentials create                             create credentials
-  $ earshot credentials create --data-dir /srv/earshot     store them in another data directory`,
+  $ earshot credentials create --data-dir /srv/earshot     store them in another data directory
+  $ EARSHOT_ENDPOINT_USERNAME=catalogue EARSHOT_ENDPOINT_PASSWORD=… earshot credentials create`,
   run: async (io: Io) => {
     const config = loadConfig(io, accountSections);
     const { createAcquireLock } = await import('../../store/engine/locks.ts');
@@ -167,6 +168,7 @@ export const credentialsCommand = defineGroup('credentials', {
 
 Examples:
   $ earshot credentials create                      create random credentials
-  $ earshot credentials rotate                    replace the credentials while the receiver runs`,
+  $ earshot credentials rotate                    replace the credentials while the receiver runs
+  $ earshot credentials rotate --skip-probe       the same, without a check of the endpoint`,
   commands: [createCommand, rotateCommand],
 });

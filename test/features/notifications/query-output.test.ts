@@ -161,7 +161,7 @@ describe('the table', () => {
     const csv = await context.earshot([...argv, '--output', 'csv']);
     expect(csv.out).toBe('ackId,event\nack-1,created\n,created\n');
     const wrong = await expectEnd(context.earshot('query --columns tile'), 2);
-    expect(wrong.err).toContain(`unknown column "tile". Use names from: ${fields.join(', ')}.`);
+    expect(wrong.err).toMatch(/no column tile.*ackId/);
   });
 
   it('removes control characters of external texts', async () => {

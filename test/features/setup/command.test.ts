@@ -111,7 +111,7 @@ describe('setup without a terminal', () => {
 
   it.each<[flags: string, RegExp]>([
     ['--host example.org/notify', /--host: .*must contain only/],
-    ['--host 192.0.2.1', /needs a host name/],
+    ['--host 192.0.2.1', /EARSHOT_PUBLIC_URL with a host name/],
     ['--listen 443', /--listen: .*must be host:port/],
     ['--tls letsencrypt', /acme, files, off/],
     ['--account-password-file none', /password-file: .*\/none cannot be read: there is no such/],

@@ -66,38 +66,6 @@ it('writes missing events as readable notifications, and nothing the second time
   expect(await setUp.coverage()).toEqual(before);
 });
 
-it('writes nothing in a preview, and lists what is missing', async () => {
-  const setUp = await openSetUp();
-  setUp.catalogue = ['a', 'b', 'c'].map((id, i) => ({ id, published: 50 * i }));
-  await setUp.push({ event: 'created', product: { id: 'b', published: 50 }, received: 51 });
-  const missing: FoundMissing[] = [];
-  const onMissing = (event: FoundMissing) => missing.push(event);
-  const reports = await setUp.run([task('created', firstHours)], { mode: 'preview', onMissing });
-  expect(reports).toMatchObject([{ expected: 3, pushed: 1, missing: 2, recovered: 0 }]);
-  expect(missing).toMatchObject(['a', 'c'].map((productId) => ({ productId, recovered: false })));
-  expect(await setUp.rows()).toHaveLength(1);
-  expect(await setUp.coverage()).toEqual([]);
-});
-
-it('counts unreadable and undecided records, and continues without them', async () => {
-  const setUp = await openSetUp(10);
-  setUp.catalogue = [
-    { id: 'a', published: 10 },
-    { id: ' blank ', published: 11 },
-    { id: '', published: 12 },
-    { id: 'b', published: 13 },
-  ];
-  setUp.odd = 5;
-  setUp.undecided = 9;
-  setUp.onStep = (step) => {
-    if (step !== 'page') return;
-    setUp.odd += 2;
-    setUp.undecided += 3;
-  };
-  const reports = await setUp.run([task('created', firstHours)]);
-  expect(reports).toMatchObject([{ expected: 2, recovered: 2, unreadable: 4, undecided: 3 }]);
-});
-
 it('accepts pages with more events than the store takes at once', async () => {
   const setUp = await openSetUp(1_100);
   setUp.catalogue = Array.from({ length: 1_050 }, (_, i) => ({ id: `p${i}`, published: i / 10 }));
@@ -252,21 +220,6 @@ it('starts over when the index is replaced during the check', async () => {
   expect(await setUp.rows()).toHaveLength(1);
 });
 
-it('counts missing events in a check, and writes them in a later run', async () => {
-  const setUp = await openSetUp();
-  setUp.catalogue = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));
-  const tasks = [task('created', firstHours)];
-  expect(await setUp.run(tasks, { mode: 'check' })).toMatchObject([{ missing: 4 }]);
-  expect(await setUp.rows()).toEqual([]);
-  expect(await counts(setUp)).toEqual([
-    { event: 'created', at: 0, expected: 2, ...none, missing: 2 },
-    { event: 'created', at: 1, expected: 1, ...none, missing: 1 },
-    { event: 'created', at: 2, expected: 1, ...none, missing: 1 },
-  ]);
-  expect(await setUp.run(tasks)).toMatchObject([{ recovered: 4, missing: 0 }]);
-  expect((await counts(setUp)).map(({ missing }) => missing)).toEqual([0, 0, 0]);
-});
-
 it('counts an hour with a changed filter by both filters, once both parts are compared', async () => {
   const setUp = await openSetUp();
   setUp.catalogue = Object.entries({ A1: 10, B1: 20, A2: 80, B2: 95, A3: 100 }).map(
@@ -306,17 +259,6 @@ it('saves no coverage of an hour that has not ended, and counts the first hour f
   ]);
 });
 
-it('saves empty hours of a long window, a thousand at a time', async () => {
-  const setUp = await openSetUp();
-  const saves: string[] = [];
-  setUp.onStep = (step) => {
-    saves.push(step);
-  };
-  await setUp.run([task('deleted', [0, 60 * 1_500])]);
-  expect(saves.filter((step) => step === 'after save')).toHaveLength(2);
-  expect(await setUp.coverage()).toHaveLength(1_500);
-});
-
 /** A product every half hour, all pushed in time except two. */
 async function openPushed() {
   const setUp = await openSetUp();
@@ -329,17 +271,6 @@ async function openPushed() {
   await setUp.index();
   return setUp;
 }
-
-it('omits events before the horizon, in counts and in the log', async () => {
-  const setUp = await openPushed();
-  // Removes p0 to p3, including p2, which was never pushed.
-  expect(await pruneBefore(setUp.store, t0 + 110 * minute)).toMatchObject({ notifications: 3 });
-  expect(await setUp.completeness.unprunedSinceUs()).toBe(t0 + 120 * minute);
-  const tasks = [task('created', [0, 300])];
-  expect(await setUp.run(tasks)).toMatchObject([{ expected: 6, pushed: 5, recovered: 1 }]);
-  const rows = await setUp.rows();
-  expect(rows.map(({ productId }) => productId)).toEqual(['p4', 'p5', 'p6', 'p7', 'p9', 'p8']);
-});
 
 it('writes nothing that was pruned during the comparison', async () => {
   const setUp = await openPushed();

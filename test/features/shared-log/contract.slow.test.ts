@@ -18,7 +18,6 @@ describe.runIf(hasPostgres)('the store with a shared log', async () => {
   if (!isThorough) return;
   await import('../sinks/operations.test.ts');
   await import('../alerts/operations.test.ts');
-  await import('../sinks/sink-model.test.ts');
   await import('../summary/operations.test.ts');
 });
 

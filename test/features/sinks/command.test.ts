@@ -16,14 +16,14 @@ describe('earshot sinks list', () => {
     const { earshot } = await openRefusedContext();
     const terminal = { isTTY: true, columns: 80, env: { NO_COLOR: '1' } };
     const { out } = await earshot('sinks list', terminal);
-    const [title, act, bus, blank, ...why] = out.trimEnd().split('\n');
-    expect(title).toBe('sink  state    target   waiting  dead     lag  delivered  last (UTC)');
-    expect(act).toBe('act   ok       command        0     0       -          0  -');
-    expect(bus).toBe('bus   warning  webhook        1     2  60 min          1  2026-05-02 11:00');
-    expect(blank).toBe('');
-    expect(why.join(' ').replaceAll(/\s+/g, ' ')).toMatch(
-      /^! bus The sink bus does not deliver: 1 notification waits, .* \(and 1 more\) - .*Next: .*drop bus --waiting/,
-    );
+    expect(out.replace(/notification waits[\s\S]*/, '…')).toMatchInlineSnapshot(`
+      "sink  state    target   waiting  dead     lag  delivered  last (UTC)
+      act   ok       command        0     0       -          0  -
+      bus   warning  webhook        1     2  60 min          1  2026-05-02 11:00
+
+      !  bus  The sink bus does not deliver: 1 …"
+    `);
+    expect(out.replaceAll(/\s+/g, ' ')).toMatch(/\(and 1 more\) - .*Next: .*drop bus --waiting/);
     expect(Math.max(...out.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80);
   });
 
@@ -86,21 +86,6 @@ describe('earshot sinks dead', () => {
         ...{ error: refusal, queuedAt: '2026-05-02T11:00:00.000000Z' },
       },
     ]);
-  });
-
-  it('shows 50 by default, and all as JSON', async () => {
-    const { dataDir, earshot } = await openRefusedContext();
-    await withStore(dataDir, async ({ sinks }) => {
-      const items = Array.from({ length: 60 }, () => ({ position: 5, productId: 'product-5' }));
-      await sinks.enqueue({ sink: 'act', replayId: null, after: 0, upTo: 5, items, atUs: 0 });
-      const ids: number[] = [];
-      for await (const { id } of sinks.items({ sink: 'act', state: 'waiting' })) ids.push(id);
-      await sinks.settle(ids.map((id) => ({ id, outcome: 'dead', error: 'no' })));
-    });
-    const { out, err } = await earshot('sinks dead act');
-    expect(out.trimEnd().split('\n')).toHaveLength(51);
-    expect(err).toContain('The newest 50 of 60 dead letters.');
-    expect(await printedJson(earshot('sinks dead act --json'))).toHaveLength(60);
   });
 });
 

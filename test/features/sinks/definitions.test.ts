@@ -2,7 +2,6 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { collection, defineConfig, type EarshotConfig } from '../../../src/index.ts';
 import { createChain } from '../../admin/endpoint/certificate-chain.ts';
 import { exporting, loadText, refusalAt } from '../../core/config/load-file.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -113,18 +112,6 @@ describe('sinks', () => {
         },
       },
     ]);
-  });
-
-  it('are typed in defineConfig, including filters built in code', () => {
-    const config: EarshotConfig = {
-      subscriptions: {},
-      sinks: { a: { command: ['act'], filter: collection('SENTINEL-2'), events: ['created'] } },
-    };
-    expect(defineConfig(config)).toBe(config);
-    // @ts-expect-error: a field that is none
-    defineConfig({ subscriptions: {}, sinks: { a: { comand: ['act'] } } });
-    // @ts-expect-error: an event that is none
-    defineConfig({ subscriptions: {}, sinks: { a: { command: ['act'], events: ['made'] } } });
   });
 });
 

@@ -29,6 +29,35 @@ describe('the queue of a sink', () => {
     expect(await dueProducts(store, { nowUs: atUs - 1 })).toEqual(['a']);
   });
 
+  it('offers one item of each product: replayed ones before which a live one waits, live ones, the others', async () => {
+    const { store } = await openLocalStore();
+    const { id: replayId } = await store.sinks.addReplay(replayOf(9));
+    await queued(store, ['x', 'a', 'b', 'a'], { replayId });
+    const [first = expect.fail()] = await queued(store, ['c', 'B', 'C', 'A']);
+    expect(await dueProducts(store)).toEqual(['a', 'b', 'c', 'x']);
+    await store.sinks.settle([postponed(first, atUs + 5)]);
+    expect(await dueProducts(store)).toEqual(['a', 'b', 'x']);
+    expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['a', 'b', 'c', 'x']);
+  });
+
+  it('stores each part of the log once, and never uses an id again', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const [one = expect.fail(), two = expect.fail()] = await queued(store, ['a', 'b']);
+    expect(await sinks.enqueue({ ...read, items: [item(1)] })).toBe(false);
+    await sinks.settle([acknowledged(two), { id: one.id, outcome: 'dead', error: 'No.' }]);
+    await sinks.settle([acknowledged({ id: 999 }), postponed(one, atUs)]);
+    expect(await sinks.retry({ sink: 'act', ids: [two.id], nowUs: atUs })).toBe(0);
+    expect(await sinks.drop({ sink: 'other', state: 'dead', ids: 'all', nowUs: atUs })).toBe(0);
+    expect(await sinks.retry({ sink: 'act', ids: [one.id], nowUs: atUs })).toBe(1);
+    const [three = expect.fail()] = await queued(store, ['c']);
+    expect(three.id).toBeGreaterThan(two.id);
+    expect(await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 })).toMatchObject([
+      { id: one.id, attempts: 0, error: null },
+      { id: three.id },
+    ]);
+  });
+
   it('stores items and cursor together, or neither', async () => {
     const { store } = await openLocalStore();
     const invalid = [

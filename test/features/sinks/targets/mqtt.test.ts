@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -140,42 +141,34 @@ describe('a connection', () => {
     expect(broker.published.map(({ retain }) => retain)).toEqual([true, false, false]);
   });
 
-  it('that another client took over is misconfigured', async () => {
-    const broker = await startBroker({ answer: () => ({ disconnect: 0x8e }) });
-    const { deliver } = open(broker.url);
-    expect(await deliver()).toEqual({
-      kind: 'misconfigured',
-      reason: 'another client connected with the same client id: set clientId',
-    });
-    broker.change({ answer: () => 0 });
-    expect(await deliver()).toEqual({ kind: 'acknowledged' });
-  });
-
-  it('that ends makes the open deliveries unavailable, and the next one connects again', async () => {
-    const broker = await startBroker({ answer: () => ({ disconnect: 0x8b }) });
-    const { deliver } = open(broker.url);
-    const reason = 'it answered 0x8b';
-    expect(await Promise.all([deliver(), deliver()])).toMatchObject([
-      { kind: 'unavailable', reason },
-      { reason },
-    ]);
-    expect(broker.connects.length).toBe(1);
-    broker.change({ answer: () => 0 });
-    expect(await deliver()).toEqual({ kind: 'acknowledged' });
-  });
-});
-
-it('a connection that ends without a reason names a possible cause', async () => {
-  const broker = await startBroker({ answer: () => 'close' });
-  const reason =
+  const closed =
     'it closed the connection; another client with the same client id can be the cause';
-  expect(await open(broker.url).deliver()).toMatchObject({ kind: 'unavailable', reason });
-  const server = createServer((socket) => socket.end());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as { port: number };
-  const before = 'it closed the connection before the login: is this the port of an MQTT broker?';
-  expect(await open(`mqtt://127.0.0.1:${port}`).deliver()).toMatchObject({ reason: before });
+  const taken = 'another client connected with the same client id: set clientId';
+  it.each([
+    ['is taken over by another client', { disconnect: 0x8e }, 'misconfigured', taken],
+    ['is ended by the broker', { disconnect: 0x8b }, 'unavailable', 'it answered 0x8b'],
+    ['ends without a reason', 'close', 'unavailable', closed],
+  ] as const)(
+    'that %s fails with the reason, and the next delivery connects again',
+    async (_, answer, kind, reason) => {
+      const broker = await startBroker({ answer: () => answer });
+      const { deliver } = open(broker.url);
+      const failed = { kind, reason };
+      expect(await Promise.all([deliver(), deliver()])).toMatchObject([failed, failed]);
+      expect(broker.connects.length).toBe(1);
+      broker.change({ answer: () => 0 });
+      expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    },
+  );
+
+  it('that ends before the login names a possible cause', async () => {
+    const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as { port: number };
+    const reason = expect.stringContaining('is this the port of an MQTT broker?');
+    expect(await open(`mqtt://127.0.0.1:${port}`).deliver()).toMatchObject({ reason });
+  });
 });
 
 describe('the limits of a broker', () => {

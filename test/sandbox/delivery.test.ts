@@ -113,20 +113,6 @@ describe('an attempt', () => {
       'new',
     ]);
   });
-
-  it.each([
-    ['an untrusted authority', [], 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-    ['no listener', null, 'ECONNREFUSED'],
-  ])('fails with %s', async (_, trustedCaPems, code) => {
-    const failures: unknown[] = [];
-    const onAttempt = (failure: unknown) => void failures.push(failure);
-    const options = { onAttempt, ...(trustedCaPems && { trustedCaPems }) };
-    const { sandbox, publish, edit, id } = await startDelivering(options);
-    if (trustedCaPems === null) await edit(id, { NotificationEndpoint: 'https://localhost:1/' });
-    await publish(1);
-    expect(sandbox.entries()[0]?.reason).toContain(code);
-    expect(failures[0]).toMatchObject({ code, status: null, isInjected: false });
-  });
 });
 
 describe('the fault', () => {
@@ -173,20 +159,4 @@ describe('the fault', () => {
     };
     expect(await run()).toEqual(await run());
   });
-});
-
-it('the record counts each notification once: delivered, lost or pending', async () => {
-  const { sandbox, publish, requests } = await startDelivering(
-    { now: Date.now, faults: demoFaults },
-    (nth) => (nth % 5 === 0 ? 503 : 200),
-  );
-  await publish(60);
-  await sandbox.quiet();
-  const { published, delivered, lost, pending, accepted, receivedOk } = sandbox.totals();
-  expect([published, delivered + lost + pending]).toEqual([60, 60]);
-  const ok = requests.filter((_, index) => (index + 1) % 5 !== 0).length;
-  expect(receivedOk).toBe(ok);
-  const entries = sandbox.entries();
-  expect(accepted).toBe(entries.filter(({ timesReceivedOk }) => timesReceivedOk > 0).length);
-  for (const { outcome, reason } of entries) expect(reason === null).toBe(outcome === 'delivered');
 });

@@ -1,21 +1,13 @@
-/** The comparison inside a receiver: a failing kind of event does not block others, and clocks may differ. */
-
-import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { recordReader } from '../../../src/admin/pull-queue.ts';
 import { loadConfig } from '../../../src/core/config/config.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import { notificationDelayUs } from '../../../src/core/terms/subscription.ts';
-import {
-  createReconcileRounds,
-  type RoundOutcome,
-  startReconcile,
-} from '../../../src/features/coverage/job.ts';
+import { createReconcileRounds, type RoundOutcome } from '../../../src/features/coverage/job.ts';
 import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import { fetchPulledRecords } from '../../../src/features/pull/records.ts';
-import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { startCatalogue } from '../../admin/listing-set-up.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import type { AnswerParts } from '../../core/http/answering-server.ts';
@@ -221,21 +213,4 @@ it('a round after the last pull subscription fetches the records that are left, 
   const history = await store.administration.history({ limit: 9 });
   expect(history.map(({ reason }) => reason)).toEqual([expect.stringMatching(/exist.*: p1$/)]);
   expect(await store.cursor(recordReader)).toBeNull();
-});
-
-it('the loop waits no longer than usual after a round that was busy, or that compared something', async () => {
-  const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
-  const { parts, config, io } = context;
-  const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
-  const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
-  const loop = startReconcile(parts, config, io, timing);
-  onTestFinished(() => loop.stop());
-  // A few rounds: if the first one counted as failed, no other would follow for an hour.
-  await pause(100);
-  expect(context.asked).toEqual([]);
-  release();
-  // The first round has parts of 1, 2 and 2 hours of each kind;
-  // the second has nothing else, and gives up sooner.
-  await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
-  expect(context.asked).toHaveLength(3 * 3 + 3 + 2);
 });

@@ -1,16 +1,9 @@
 /** `earshot reconcile` against a catalogue on loopback: what it prints and stores, and problems on the way. */
 import { describe, expect, it, test } from 'vitest';
-import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, expectRefusal, printedJson } from '../../helpers/fake-io.ts';
-import {
-  compareAutomatically,
-  hourUs,
-  nowUs,
-  openReconcileContext,
-  type ReconcileContext,
-} from './reconcile-context.ts';
+import { hourUs, nowUs, openReconcileContext, type ReconcileContext } from './reconcile-context.ts';
 
 const reconcile = ['reconcile', '--since', '3d'];
 
@@ -173,16 +166,6 @@ it('without a subscription both commands name the registration, with or without 
   }
 });
 
-it('without a subscription in the time range, reconcile expects nothing', async () => {
-  const context = await openRegistered({ past: undefined });
-  const entry = { atUs: nowUs - 24 * hourUs, subscription: 'sea-ice', subscriptionId: null };
-  const deleted = { action: 'deleted', actor: 'subscriptions', reason: 'By the user.' } as const;
-  const change = { removeRegistration: 'sea-ice', history: [{ ...entry, ...deleted }] };
-  await context.withStore(({ administration }) => administration.commit(change));
-  const { out } = await expectEnd(context.run('reconcile --since 2h'), 0, 'No expected events');
-  expect(out).toBe('');
-});
-
 const inContext = test.extend('context', () => openRegistered());
 
 /** Runs the command and stops it at the third catalogue query, which is never answered. */
@@ -219,21 +202,6 @@ describe('a problem of the catalogue', () => {
       /1 request *\r +\rThe catalogue could not list [^\n]* \(500\)\. Retrying in \d[^\n]* s …\n\rsea-ice/,
     );
     expect(err).toContain('Recovered 115 missing events. Expected: 115 events. 4 requests');
-  });
-
-  inContext('is ended by Ctrl-C at once', async ({ context }) => {
-    let tries = 0;
-    const down: typeof fetch = async () => {
-      tries += 1;
-      const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
-      throw new TypeError('fetch failed', { cause: refused });
-    };
-    const running = context.start(reconcile, { fetch: down });
-    await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
-    running.stop();
-    const { err } = await expectEnd(running.ended, 1, 'Interrupted. What was fetched is kept');
-    // The cause is reported once.
-    expect(err.match(/ECONNREFUSED/g)).toHaveLength(1);
   });
 });
 
@@ -282,11 +250,4 @@ describe('with a clock that differs from the catalogue’s', () => {
       expect(await receivedAt(context)).toEqual(new Set([ownUs]));
     },
   );
-
-  inContext('events that the receiver recovers are dated by ours', async ({ context }) => {
-    await catchUpIndex({ dataDir: context.dataDir });
-    const ownUs = nowUs - 3 * hourUs;
-    expect(await compareAutomatically(context, ownUs)).toBe('all');
-    expect(await receivedAt(context)).toEqual(new Set([ownUs]));
-  });
 });

@@ -220,28 +220,6 @@ it('starts over when the index is replaced during the check', async () => {
   expect(await setUp.rows()).toHaveLength(1);
 });
 
-it('counts an hour with a changed filter by both filters, once both parts are compared', async () => {
-  const setUp = await openSetUp();
-  setUp.catalogue = Object.entries({ A1: 10, B1: 20, A2: 80, B2: 95, A3: 100 }).map(
-    ([id, published]) => ({ id, name: id, published }),
-  );
-  const parts = [
-    task('created', [0, 90], { filter: 'A' }),
-    task('created', [90, 180], { filter: 'B' }),
-  ];
-  setUp.onStep = (step) => {
-    if (step === 'page' && setUp.pauses === -1) throw new Error('cut');
-    if (step === 'after save') setUp.pauses = -1;
-  };
-  await expect(setUp.run(parts)).rejects.toThrow('cut');
-  const first = { event: 'created', at: 0, expected: 1, ...none, recovered: 1 };
-  expect(await counts(setUp)).toEqual([first]);
-  setUp.onStep = () => undefined;
-  const reports = await setUp.run(parts);
-  expect(reports.map(({ expected }) => expected)).toEqual([2, 1]);
-  expect(await counts(setUp)).toEqual([first, { ...first, at: 1, expected: 2, recovered: 2 }]);
-});
-
 it('saves no coverage of an hour that has not ended, and counts the first hour from the beginning of the subscription', async () => {
   const setUp = await openSetUp();
   setUp.catalogue = [10, 35, 70, 125].map((published) => ({ id: `p${published}`, published }));

@@ -79,28 +79,6 @@ describe('a scrape', () => {
 });
 
 describe('the counted events', () => {
-  it('include notifications by outcome and subscription: those in a body, and bodies in quarantine', async () => {
-    const { metrics, scrape } = await open();
-    metrics.observe('stored', 'alps', stored);
-    metrics.observe('duplicate', 'alps', { outcome: 'duplicate', duplicates: 4 });
-    metrics.observe('rejected', null, {
-      outcome: 'rejected',
-      faults: [],
-      quarantineId: 1,
-      stored: 3,
-    });
-    const { value, samples } = await scrape();
-    const of = (subscription: string) =>
-      ['stored', 'duplicate', 'rejected'].map((outcome) =>
-        value('earshot_notifications_total', { subscription, outcome }),
-      );
-    expect(of('alps')).toEqual([2, 5, 0]);
-    expect(of('(none)')).toEqual([3, 0, 1]);
-    // Registered, but nothing received: the first push is a step from 0 to 1.
-    expect(of('andes')).toEqual([0, 0, 0]);
-    expect(samples.filter(({ name }) => name === 'earshot_notifications_total')).toHaveLength(9);
-  });
-
   it('have a bounded number of rows, whatever names are invented; registered names keep theirs', async () => {
     const { metrics, scrape } = await open();
     for (let i = 0; i < 500; i += 1) {

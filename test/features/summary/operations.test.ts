@@ -1,6 +1,6 @@
 /** Summaries in the store: jobs, texts, budget, and the model that does not follow the form. */
 import { describe, expect, it } from 'vitest';
-import type { Summaries, SummaryQuery } from '../../../src/features/summary/terms.ts';
+import type { Summaries } from '../../../src/features/summary/terms.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { openLocalStore } from '../../store/local-store.ts';
 import { atUs, dayUs, digestJob, doneWith, hourUs, productJob } from './summary-jobs.ts';
@@ -101,26 +101,6 @@ describe('results', () => {
     );
     await enqueue(summaries, productJob(1));
     expect(await dueAt(summaries)).toMatchObject([{ request: Buffer.from(request) }]);
-  });
-
-  it.each<[SummaryQuery, string[]]>([
-    [{}, ['3', '2', '1']],
-    [{ kind: 'digest' }, ['3']],
-    [{ state: 'waiting' }, ['3']],
-    [{ productId: 'PRODUCT-2' }, ['2']],
-    [{ subscription: 'b' }, ['2']],
-    [{ sinceUs: atUs + 1 }, []],
-    [{ untilUs: atUs + 1, limit: 2 }, ['3', '2']],
-    [{ beforeId: 2 }, ['1']],
-    [{ ids: [1, 3] }, ['3', '1']],
-  ])('are found by %j', async (query, expected) => {
-    const summaries = await open();
-    await enqueue(summaries, productJob(1), productJob(2, { subscription: 'b' }), digestJob(3));
-    for (const job of (await dueAt(summaries)).filter(({ kind }) => kind === 'product')) {
-      await summaries.settle({ job, result: doneWith('Text.') });
-    }
-    const rows = await collect(summaries.find(query));
-    expect(rows.map(({ id }) => String(id))).toEqual(expected);
   });
 
   it('show a model that does not follow the form after three refused answers in a row', async () => {

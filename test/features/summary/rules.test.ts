@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { collection, defineConfig, type EarshotConfig } from '../../../src/index.ts';
 import { exporting, loadText, refusalAt } from '../../core/config/load-file.ts';
 
 /** Loads subscriptions with these rules, by name. */
@@ -42,23 +41,6 @@ describe('a summary rule', () => {
     const filter = "Collection/Name eq 'SENTINEL-1'";
     expect(rules).toEqual({ b: { ...digest, filter } });
     expect(subscriptions).toMatchObject([{ name: 'a' }, { name: 'b' }]);
-  });
-
-  it('is typed in defineConfig', () => {
-    const config: EarshotConfig = {
-      subscriptions: {
-        a: { summary: 'each' },
-        b: { summary: { digest: { window: 'hour', filter: collection('SENTINEL-1') } } },
-        c: { summary: { each: { filter: "Name eq 'a'" } } },
-      },
-    };
-    expect(defineConfig(config)).toBe(config);
-    // @ts-expect-error: a rule that is none
-    defineConfig({ subscriptions: { a: { summary: 'all' } } });
-    // @ts-expect-error: a window that is none
-    defineConfig({ subscriptions: { a: { summary: { digest: { window: 'month' } } } } });
-    // @ts-expect-error: a field that is none
-    defineConfig({ subscriptions: { a: { summary: { each: { filtr: '' } } } } });
   });
 });
 

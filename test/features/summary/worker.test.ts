@@ -179,14 +179,6 @@ describe('the requests', () => {
     },
   );
 
-  it('count with their reported tokens, also before a second attempt', async () => {
-    const budget = { requestsPerDay: 9, tokensPerDay: 800 };
-    const { work, answers, context } = await openOne({ budget });
-    answers.push('12 clouds');
-    expect(await work()).toEqual(['written']);
-    expect(await context.summaries.spending(startUs)).toMatchObject({ requests: 2, tokens: 200 });
-  });
-
   it.each<[Answer, number]>([
     [{ scope: 'service' }, 30 * secondUs],
     [{ scope: 'service', retryAfterMs: 90_000 }, 90 * secondUs],

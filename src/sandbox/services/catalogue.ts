@@ -93,7 +93,11 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
     logged.status = context.res.status;
   });
   const tooLarge = plainError(413, 'Request Entity Too Large');
-  const onError = ({ env }: Context) => writeAnswer(tooLarge, env.outgoing);
+  const onError = async ({ req, env }: Context) => {
+    // A client that is still sending would see a closed connection, not the answer.
+    await req.raw.arrayBuffer().catch(() => undefined);
+    return writeAnswer(tooLarge, env.outgoing);
+  };
   app.use(bodyLimit({ maxSize: bodyBytesMax, onError }));
   app.all(`${cataloguePath}/*`, async (context) => {
     const form = { settings: liveSettings.current(), requestId: context.get('requestId') };

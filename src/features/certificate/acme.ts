@@ -11,8 +11,9 @@ import { contextTrusting } from '../../core/http/tls-settings.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import { faultOf, nextStepOf } from '../../core/terms/faults.ts';
+import { certificateFault } from './certificate.ts';
+import { type ChallengePlace, createResponder } from './challenge.ts';
 import {
-  certificateFault,
   checkedPair,
   createKey,
   type Issue,
@@ -22,8 +23,7 @@ import {
   type SavedPair,
   writePair,
   writeState,
-} from './certificate.ts';
-import { type ChallengePlace, createResponder } from './challenge.ts';
+} from './renewal.ts';
 
 export interface AcmeSettings extends Issue {
   challenge: 'http-01' | 'tls-alpn-01';

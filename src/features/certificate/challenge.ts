@@ -7,7 +7,7 @@ import { type HandshakeOnly, type Listener, startListener } from '../../core/htt
 import { type ListenAddress, localUrl } from '../../core/http/network-address.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { jsonOf } from '../../core/terms/text.ts';
-import { challengePath, writeSaved } from './certificate.ts';
+import { challengePath, writeSaved } from './renewal.ts';
 
 const responseSchema = z.object({
   token: z.string(),

@@ -9,13 +9,9 @@ import type { Logger } from '../../core/terms/ports.ts';
 import type { ServedCertificate, ServiceContext } from '../../receiver/slots.ts';
 import type { FileSync, Store } from '../../store/store.ts';
 import type { AcmeContext } from './acme.ts';
-import {
-  certificateFault,
-  type LoadedCertificate,
-  loadCertificateFiles,
-  readCertificate,
-} from './certificate.ts';
+import { certificateFault, type LoadedCertificate, loadCertificateFiles } from './certificate.ts';
 import { alpnAnswers, startChallengeListener } from './challenge.ts';
+import { readCertificate } from './renewal.ts';
 import type { AcmeConfig } from './settings.ts';
 
 type OwnIo = Pick<Io, 'nowUs' | 'random' | 'fetch'>;

@@ -20,12 +20,8 @@ import {
 } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
 import { lengthText, momentText, quoted } from '../../core/terms/text.ts';
-import {
-  checkCertificateFiles,
-  checkRenewal,
-  loadCertificateFiles,
-  renewalStatus,
-} from './certificate.ts';
+import { checkCertificateFiles, loadCertificateFiles } from './certificate.ts';
+import { checkRenewal, renewalStatus } from './renewal.ts';
 import type { TlsConfig } from './settings.ts';
 
 const timeUs = z.number().nullable();

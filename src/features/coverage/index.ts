@@ -30,7 +30,7 @@ export const coverage = defineFeature({
     'compare-page.ts',
     'completeness.ts',
     'coverage.ts',
-    'hours.ts',
+    'draw-hours.ts',
     'job.ts',
     'reconcile-command.ts',
     'reconcile.ts',

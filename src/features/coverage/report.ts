@@ -12,7 +12,7 @@ import {
   type SubscriptionCoverage,
   sumCoverage,
 } from './coverage.ts';
-import { hoursBlock } from './hours.ts';
+import { hoursBlock } from './draw-hours.ts';
 
 /** Ranges with missing events that are listed. */
 const rangesMax = 20;

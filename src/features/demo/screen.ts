@@ -8,7 +8,7 @@ import { followLog, type NotificationRow } from '../../core/terms/ports.ts';
 import { counted, countText, printable } from '../../core/terms/text.ts';
 import { parseFilter } from '../../filter/parse.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
-import { stripLegend, stripLines } from '../coverage/hours.ts';
+import { stripLegend, stripLines } from '../coverage/draw-hours.ts';
 import { notificationCells } from '../notifications/output.ts';
 import { writeProducts } from '../products/output.ts';
 import { waitForIndex } from './count.ts';

@@ -41,7 +41,7 @@ import { countText } from '../../core/terms/text.ts';
 import { productCells } from '../../filter/product-facts.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { readSubscriptionCoverage } from '../coverage/coverage.ts';
-import { dayStrip } from '../coverage/hours.ts';
+import { dayStrip } from '../coverage/draw-hours.ts';
 import { nameLink, smallMap } from '../products/page/product-list.ts';
 
 const productsShown = 10;

@@ -13,7 +13,7 @@ import {
   type RenewWhen,
   renew,
 } from '../../../src/features/certificate/acme.ts';
-import { readCertificate, readState } from '../../../src/features/certificate/certificate.ts';
+import { readCertificate, readState } from '../../../src/features/certificate/renewal.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { testIo } from '../../helpers/fake-io.ts';

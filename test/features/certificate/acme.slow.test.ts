@@ -2,8 +2,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { acmeKeptFiles } from '../../../src/features/certificate/certificate.ts';
 import { startChallengeListener } from '../../../src/features/certificate/challenge.ts';
+import { acmeKeptFiles } from '../../../src/features/certificate/renewal.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, type Pebble, type PebbleOptions, startPebble } from '../../helpers/pebble.ts';
 import { startStubAuthority } from '../../helpers/stub-authority.ts';

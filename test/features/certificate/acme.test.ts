@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { certificateIdOf, failureOf } from '../../../src/features/certificate/acme.ts';
-import { renewalDueUs, retryDelayUs } from '../../../src/features/certificate/certificate.ts';
+import { renewalDueUs, retryDelayUs } from '../../../src/features/certificate/renewal.ts';
 
 const hourUs = 3_600_000_000;
 const dayUs = 24 * hourUs;

@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readState, writeState } from '../../../src/features/certificate/certificate.ts';
+import { readState, writeState } from '../../../src/features/certificate/renewal.ts';
 import { readCertificateStatus } from '../../../src/features/certificate/status.ts';
 import { createReadiness } from '../../../src/receiver/serve.ts';
 import { notification } from '../../helpers/deliveries.ts';

@@ -7,10 +7,10 @@ import type { AccountContext } from '../../src/admin/changes.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
 import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
 import { reads, schema, writes } from '../../src/admin/operations.ts';
+import type { Operation } from '../../src/core/host/rpc.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import { migrate } from '../../src/store/engine/database.ts';
-import { localOperations } from '../store/local-store.ts';
 import { createFakeCatalogue, type FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
@@ -27,10 +27,12 @@ function openMemoryAdministration(): Administration & { close: () => void } {
   const database = new Sqlite(':memory:');
   migrate(database);
   database.exec(schema);
-  return {
-    ...localOperations({ ...reads, ...writes }, () => database),
-    close: () => void database.close(),
-  };
+  const calls = Object.entries({ ...reads, ...writes }).map(([name, operation]) => [
+    name,
+    async (...args: never[]) =>
+      database.transaction(() => (operation as Operation<Sqlite.Database>)(database, ...args))(),
+  ]);
+  return { ...Object.fromEntries(calls), close: () => void database.close() };
 }
 
 /** `killed`: this call and all later ones fail. `unavailable`: only this call fails. */

@@ -1,19 +1,15 @@
 /** The disk reserve: writes that add data are refused in time, writes that finish work are not. */
 
 import { randomBytes } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  catchUpIndex,
-  rebuildIndex,
-} from '../../src/features/products/index-file/index-maintenance.ts';
+import { rebuildIndex } from '../../src/features/products/index-file/index-maintenance.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { diskSpace } from '../../src/store/engine/disk-limit.ts';
-import type { Store } from '../../src/store/store.ts';
 import { fillWithProducts } from '../e2e/disk-context.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
-import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
 import { expectRefused } from '../helpers/refusals.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
@@ -25,24 +21,6 @@ const large = (number: number) =>
   delivery(notification(number, { padding: randomBytes(6_000).toString('base64') }));
 
 const walOf = (dataDir: string) => join(dataDir, `${databaseFileName}-wal`);
-
-/** Stores bodies one by one until one is refused. Returns the stored ids and the refusal. */
-async function fillUp(store: Store, from: number) {
-  const answered: string[] = [];
-  for (let number = from; number < from + 20_000; number += 1) {
-    try {
-      await store.accept(large(number));
-      answered.push(`ack-${number}`);
-    } catch (refusal) {
-      return { answered, refusal };
-    }
-  }
-  throw new Error('The disk did not fill up.');
-}
-
-async function ackIds(store: Store) {
-  return (await collect(store.find({ order: 'oldest' }))).map(({ ackId }) => ackId);
-}
 
 describe('the disk reserve', () => {
   it('is 256 MiB or the configured size, plus the size of the write-ahead log', async () => {
@@ -122,26 +100,6 @@ describe('without free space', () => {
 });
 
 describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
-  it('stops indexing first and intake later, with space left, and resumes when space is freed', async () => {
-    const disk = mountSmallDisk(48);
-    const dataDir = join(disk.folder, 'data');
-    const { store, reopen } = await openSqliteStore({ dataDir });
-    await catchUpIndex({ dataDir });
-    const { answered, refusal } = await fillUp(store, 0);
-    expect(refusal).toMatchObject({ code: 'unavailable' });
-    const space = diskSpace({ dataDir });
-    expect(space?.freeBytes).toBeLessThan(space?.reserveBytes ?? 0);
-    expect(space?.freeBytes).toBeGreaterThan(2 * mebibyte);
-    const indexing = catchUpIndex({ dataDir });
-    await expect(indexing).rejects.toThrow(/^Indexing is paused: only .* of disk space is free/);
-    // The checkpoint into the file worked: the write-ahead log is empty and nothing was lost.
-    await store.close();
-    expect(existsSync(walOf(dataDir))).toBe(false);
-    expect(disk.freeBytes()).toBeGreaterThan(2 * mebibyte);
-    const again = await reopen();
-    expect(await ackIds(again)).toEqual(answered);
-  });
-
   it('keeps its reserve while an index is rebuilt, which pauses in time', async () => {
     const disk = mountSmallDisk(60);
     const dataDir = join(disk.folder, 'data');

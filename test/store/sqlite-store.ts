@@ -37,12 +37,6 @@ export async function openSqliteStore(
   };
 }
 
-/** Opens two stores on one directory, as two programs do. */
-export async function openTwo(): Promise<{ dataDir: string; both: [Store, Store] }> {
-  const { store, dataDir } = await openSqliteStore();
-  return { dataDir, both: [store, (await openSqliteStore({ dataDir })).store] };
-}
-
 /** Opens the store for queries only. */
 export function openReader(dataDir: string): StoreReader {
   const reader = openStoreReader(dataDir);

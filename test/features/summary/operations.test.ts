@@ -100,7 +100,7 @@ describe('results', () => {
       ]),
     );
     await enqueue(summaries, productJob(1));
-    expect(await dueAt(summaries)).toMatchObject([{ request: Buffer.from(request) }]);
+    expect(await dueAt(summaries)).toMatchObject([{ request: new Uint8Array(request) }]);
   });
 
   it('show a model that does not follow the form after three refused answers in a row', async () => {

@@ -12,7 +12,6 @@ import {
   catchUpIndex,
   rebuildIndex,
 } from '../../../../src/features/products/index-file/index-maintenance.ts';
-import { productSchemaVersion } from '../../../../src/features/products/index-file/product-schema.ts';
 import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { deliveryOf, samples } from '../product-samples.ts';
@@ -155,34 +154,6 @@ describe('the index', () => {
     expect(refused).toMatchObject([{ reason: { code: 'conflict' } }]);
     expect(await countsOf(context)).toEqual(expectedCounts(1_500));
   });
-
-  it('of another version is rebuilt in a background job of the receiver', async () => {
-    const context = await openProductContext();
-    const { dataDir, products } = context;
-    await context.index(...created({ Id: 'first' }));
-    const other = new Sqlite(join(dataDir, 'products-1.db'));
-    // Another version has other tables.
-    other.exec('DROP TABLE product_event; ALTER TABLE progress RENAME COLUMN mark TO dedupe_key');
-    other.pragma(`user_version = ${productSchemaVersion + 1}`);
-    other.close();
-    const count = 3_000;
-    const items = Array.from({ length: count }, (_, i) => ({
-      AckId: `many-${i}`,
-      ProductId: `product-${i}`,
-      SubscriptionEvent: 'created',
-    }));
-    const body = Buffer.from(JSON.stringify(items));
-    const push = { subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 } as const;
-    await context.store.accept({ ...push, body });
-    context.follow();
-    // Deliveries are accepted meanwhile.
-    await context.deliver({ event: 'modified', record: { Id: 'first' } });
-    const lastPosition = count + 2;
-    await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
-    expect(await products.count({ entity: 'Products', filter: null })).toBe(count + 1);
-    const events = await products.pushedEvents({ subscription: 'test', productIds: ['FIRST'] });
-    expect(events.map(({ position }) => position)).toEqual([1, lastPosition]);
-  }, 40_000);
 
   it('is updated by the library before a query, even if the restored log ends before the indexed position', async () => {
     const { store, dataDir } = await openProductContext();

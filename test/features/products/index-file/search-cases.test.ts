@@ -106,50 +106,6 @@ describe('searching the index', () => {
   });
 });
 
-describe('a condition that no product can fulfil', () => {
-  const attribute = (name: string, test: string) =>
-    parseFilter(
-      `Attributes/OData.CSC.StringAttribute/any(a:a/Name eq '${name}' and a/Value ${test})`,
-    ).tree;
-  const texts = (field: string, ...values: string[]): FilterTree => ({
-    node: 'in',
-    field,
-    literals: values.map((value) => ({ type: 'text', value })),
-  });
-  const conditions: Record<string, FilterTree> = {
-    'ids with NUL': texts('Id', 'a\0', '\0', 'a\0b'),
-    'half a surrogate pair in an id': texts('Id', '\ud83d'),
-    'names with NUL': texts('Name', 'one\0two', 'a\0'),
-    'a collection with NUL': texts('Collection/Name', 'S\0'),
-    'an unknown attribute': attribute('nonsense', "eq 'x'"),
-    'an attribute name in another case': attribute('CLOUDCOVER', "ne 'x'"),
-    'one unknown attribute or another': {
-      node: 'or',
-      terms: [attribute('no', "eq 'x'"), attribute('nothing', "ge ''")],
-    },
-    'a number as an id': { node: 'in', field: 'Id', literals: [{ type: 'number', value: 5 }] },
-    'a text that is no date': {
-      ...{ node: 'comparison', field: 'ContentDate/Start', operator: 'ge' },
-      literal: { type: 'text', value: 'yesterday' },
-    },
-  };
-
-  it.each(Object.entries(conditions))('is answered without any record: %s', async (_, filter) => {
-    const { index, products } = await openProductContext();
-    await index(...created(cloudy('a', 5), cloudy('b', 6)));
-    for (const entity of ['Products', 'DeletedProducts'] as const) {
-      const { narrowedBy, byRecords } = await products.explain({ entity, filter });
-      expect(byRecords.length === 0 || narrowedBy?.endsWith(': 0 candidates')).toBe(true);
-      expect(await all(products.find({ entity, filter }))).toEqual([]);
-      expect(await products.count({ entity, filter })).toBe(0);
-    }
-    const others = await all(
-      products.find({ entity: 'Products', filter: { node: 'not', term: filter } }),
-    );
-    expect(others).toHaveLength(2);
-  });
-});
-
 it('a count that takes too long is a minimum', async () => {
   const { dataDir, index } = await openProductContext();
   await index(...created(...Array.from({ length: 20 }, (_, i) => cloudy(`p${i}`, i))));

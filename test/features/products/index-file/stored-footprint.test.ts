@@ -20,14 +20,15 @@ const position = fc.oneof(
 const listOf = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 5 });
 const ring = listOf(position);
 const polygon = listOf(ring);
-const simple: fc.Arbitrary<AnyGeometry> = fc.oneof(
-  fc.record({ type: fc.constant('Point' as const), coordinates: position }),
-  fc.record({ type: fc.constant('MultiPoint' as const), coordinates: ring }),
-  fc.record({ type: fc.constant('LineString' as const), coordinates: ring }),
-  fc.record({ type: fc.constant('MultiLineString' as const), coordinates: polygon }),
-  fc.record({ type: fc.constant('Polygon' as const), coordinates: polygon }),
-  fc.record({ type: fc.constant('MultiPolygon' as const), coordinates: listOf(polygon) }),
-);
+const coordinatesOf = {
+  ...{ Point: position, MultiPoint: ring, LineString: ring },
+  ...{ MultiLineString: polygon, Polygon: polygon, MultiPolygon: listOf(polygon) },
+};
+const simple = fc.oneof(
+  ...Object.entries(coordinatesOf).map(([type, coordinates]) =>
+    fc.record({ type: fc.constant(type), coordinates: coordinates as fc.Arbitrary<unknown> }),
+  ),
+) as fc.Arbitrary<AnyGeometry>;
 const collection = fc.record({
   type: fc.constant('GeometryCollection' as const),
   geometries: listOf(simple),

@@ -71,16 +71,7 @@ describe('the page of a product', () => {
     expect(text).not.toContain('idle');
   });
 
-  it('shows the notifications of a product that is not indexed yet', async () => {
-    const rows = [notificationRow(1, { productId: 'late', productName: 'A late product' })];
-    const context = await openConsole({ notifications: createMemoryLog(rows) });
-    context.products.add('Products', { Id: id });
-    const { status, text } = await context.get('/products/late');
-    expect(status).toBe(200);
-    expect(textOf(text)).toMatch(/A late product.*not in the product index yet/);
-  });
-
-  it('quotes an id in commands, and shows markup and control characters as text', async () => {
+  it('of a product that is not indexed yet quotes its id, and shows markup and control characters as text', async () => {
     const hostile = `x"; rm -rf $HOME \u202e<script>`;
     const rows = [notificationRow(1, { productId: hostile, productName: '<img src=x>\u001b[31m' })];
     const context = await openConsole({ notifications: createMemoryLog(rows) });
@@ -89,6 +80,7 @@ describe('the page of a product', () => {
     expect(text).toContain('&lt;img src=x&gt;\\u001b[31m');
     for (const part of ['<img', '<script>', '\u001b', '\u202e']) expect(text).not.toContain(part);
     expect(text).toContain('--product-id=&#39;x&quot;; rm -rf $HOME');
+    expect(textOf(text)).toContain('not in the product index yet');
   });
 });
 

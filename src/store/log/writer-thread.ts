@@ -94,13 +94,14 @@ interface Writer {
   requireSpace: () => void;
 }
 
+let intake: Promise<typeof import('./write-delivery.ts') & typeof import('./recovered-events.ts')>;
+
 /** Loads the code that reads and writes notifications on first use: it takes most of the load time. */
-async function loadIntake() {
-  const [delivery, recovered] = await Promise.all([
-    import('./write-delivery.ts'),
-    import('./recovered-events.ts'),
-  ]);
-  return { ...delivery, ...recovered };
+function loadIntake() {
+  intake ??= Promise.all([import('./write-delivery.ts'), import('./recovered-events.ts')]).then(
+    ([delivery, recovered]) => ({ ...delivery, ...recovered }),
+  );
+  return intake;
 }
 
 /** Changes of the store and of features, by name. */

@@ -4,7 +4,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { type BodyWriter, createBodyWriter } from '../../store/bodies/bodies.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../../store/engine/sqlite-error.ts';
-import { quarantineOnce, quarantineUnreadable, release } from '../../store/log/quarantine.ts';
+import { quarantine, release } from '../../store/log/quarantine.ts';
 import { countDrift, dedupeKey, recoveredIdentityOf } from '../../store/log/queries.ts';
 import { writePush, writeRecovered } from '../../store/log/recovered-events.ts';
 import { ackIdReused, countDuplicate, insertNotification } from '../../store/log/write-delivery.ts';
@@ -174,13 +174,13 @@ function applyDelivery(
   const isStored = outcomes.some(({ outcome }) => outcome === 'stored');
   const bodyId = isStored ? bodies.add(delivery) : undefined;
   if (faults.length > 0) {
-    quarantineUnreadable(database, bodies, { delivery, faults, bodyId });
+    quarantine(database, bodies, { delivery, faults, bodyId });
     return;
   }
   if (retry !== null) release(database, retry.quarantineId, retry.atUs);
   if (!outcomes.some(({ outcome }) => outcome === 'reused')) return;
   countDrift(database, ['ack-id-reused'], entry.receivedAtUs);
-  quarantineOnce(database, bodies, { delivery, faults: [ackIdReused], bodyId });
+  quarantine(database, bodies, { delivery, faults: [ackIdReused], bodyId, isOnce: true });
 }
 
 function write(

@@ -1,5 +1,7 @@
 /** The feature `shared-log`. */
 import { defineFeature } from '../../core/feature.ts';
+import type { Job } from '../../core/host/job.ts';
+import type { JobContext } from '../../receiver/slots.ts';
 import type { FollowerState } from './follower.ts';
 import type { SharedLog } from './postgres-log.ts';
 
@@ -31,34 +33,16 @@ export const sharedLog = defineFeature({
   beforeStart: async (io) => (await import('./open.ts')).copySharedFiles(io),
   settings: () => import('./settings.ts'),
   jobs: [
-    {
-      name: 'reports to other receivers',
-      runsOn: 'each',
-      start: async ({ receiver, settings, version, log, io }) => {
-        if (receiver.store.shared === null) return null;
-        const { startNodeReports } = await import('./job.ts');
-        return startNodeReports(receiver, log, { ...settings, version }, io);
-      },
-    },
-    {
-      name: 'shared files',
-      runsOn: 'each',
-      start: async ({ receiver: { store }, log, io }) => {
-        const { shared } = store;
-        if (shared === null) return null;
-        const { startFileSync } = await import('./shared-files.ts');
-        return startFileSync(shared.syncFiles, { ...io, log });
-      },
-    },
-    {
-      name: 'upkeep of the shared log',
-      runsOn: 'leader',
-      start: async ({ receiver: { store }, log, io }) => {
-        const { shared } = store;
-        if (shared === null) return null;
-        const { startLogUpkeep } = await import('./job.ts');
-        return startLogUpkeep({ store, shared, log }, io);
-      },
-    },
+    { name: 'reports to other receivers', runsOn: 'each', start: startOf('startNodeReports') },
+    { name: 'shared files', runsOn: 'each', start: startOf('startFileSync') },
+    { name: 'upkeep of the shared log', runsOn: 'leader', start: startOf('startLogUpkeep') },
   ],
 });
+
+/** Returns the start of a job that needs a shared log. */
+function startOf(name: 'startNodeReports' | 'startFileSync' | 'startLogUpkeep') {
+  return async (context: JobContext): Promise<Job | null> => {
+    const { shared } = context.receiver.store;
+    return shared && (await import('./job.ts'))[name](context, shared);
+  };
+}

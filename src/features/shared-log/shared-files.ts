@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Io, pause } from '../../core/cli/io.ts';
+import { pause } from '../../core/cli/io.ts';
 import {
   type CredentialPairs,
   credentialsFileName,
@@ -11,9 +11,7 @@ import {
 } from '../../core/config/endpoint-credentials.ts';
 import type { Feature } from '../../core/feature.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
-import { type Job, startJob } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { Logger } from '../../core/terms/ports.ts';
 import type { FileSync } from '../../store/store.ts';
 import type { Connections } from './connection.ts';
 import type { SharedLog } from './postgres-log.ts';
@@ -121,17 +119,6 @@ export function createFileSync(
     copying = copying.then(copy, copy);
     return copying;
   };
-}
-
-const intervalMs = 1_000;
-
-/** Copies changed files while the receiver runs. */
-export function startFileSync(
-  sync: FileSync,
-  { random, log }: Pick<Io, 'random'> & { log: Logger },
-): Job {
-  const failed = 'failed to copy files of the shared log; retrying';
-  return startJob({ every: { firstMs: 0, intervalMs }, run: sync, failed }, { pause, random, log });
 }
 
 /**

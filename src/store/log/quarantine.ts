@@ -63,61 +63,35 @@ interface NewEntry {
   delivery: Delivery;
   faults: readonly Fault[];
   bodyId: number | undefined;
+  /**
+   * Adds no second entry with the same body of the same subscription, which the sender may repeat. By default true for a
+   * queue: a reader repeats an entry of a queue until it is acknowledged.
+   */
+  isOnce?: boolean;
 }
 
-/** Adds an entry, with its body unless that is already stored. Returns the id of the entry. */
-export function addToQuarantine(
+/** Adds an entry, with its body unless that is already stored. Returns the id of the entry; undefined for a known one. */
+export function quarantine(
   database: Database,
   bodies: BodyWriter,
-  { delivery, faults, bodyId }: NewEntry,
-  digest: Buffer | null = null,
-): number {
-  const { receivedAtUs, subscription, source } = delivery;
+  { delivery, faults, bodyId, isOnce = delivery.source === 'pull' }: NewEntry,
+): number | undefined {
+  const { receivedAtUs, subscription, source, body, headers } = delivery;
+  const digest = isOnce ? hash('sha256', body, 'buffer') : null;
+  const known = prepared(
+    database,
+    'SELECT 1 FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL',
+  ).get(digest, subscription);
+  if (known !== undefined) return undefined;
   const { lastInsertRowid } = prepared(
     database,
     `INSERT INTO quarantine (received_at_us, subscription, source, faults, headers, body_id, body_digest)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   ).run(
-    receivedAtUs,
-    subscription,
-    source,
-    JSON.stringify(faults),
-    JSON.stringify(withoutCredentials(delivery.headers)),
-    bodyId ?? bodies.add(delivery),
-    digest,
+    ...[receivedAtUs, subscription, source, JSON.stringify(faults)],
+    ...[JSON.stringify(withoutCredentials(headers)), bodyId ?? bodies.add(delivery), digest],
   );
   return Number(lastInsertRowid);
-}
-
-/**
- * Adds an entry for a delivery that cannot be read. A reader repeats the entry of a queue until it is acknowledged: that
- * is added only once.
- */
-export function quarantineUnreadable(
-  database: Database,
-  bodies: BodyWriter,
-  entry: NewEntry,
-): number | undefined {
-  const add = entry.delivery.source === 'pull' ? quarantineOnce : addToQuarantine;
-  return add(database, bodies, entry);
-}
-
-/**
- * Adds an entry, but returns undefined when the same body of the same subscription is already quarantined: the sender
- * may repeat it.
- */
-export function quarantineOnce(
-  database: Database,
-  bodies: BodyWriter,
-  entry: NewEntry,
-): number | undefined {
-  const { body, subscription } = entry.delivery;
-  const digest = hash('sha256', body, 'buffer');
-  const known = prepared(
-    database,
-    `SELECT id FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL`,
-  ).get(digest, subscription);
-  return known === undefined ? addToQuarantine(database, bodies, entry, digest) : undefined;
 }
 
 /** Returns a quarantined body as a delivery, to be written again. Throws `not_found`. */

@@ -16,13 +16,7 @@ import type { CatalogueEvent } from '../../core/terms/subscription.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
-import {
-  addToQuarantine,
-  quarantinedDelivery,
-  quarantineOnce,
-  quarantineUnreadable,
-  release,
-} from './quarantine.ts';
+import { quarantine, quarantinedDelivery, release } from './quarantine.ts';
 import {
   countDrift,
   dedupeKey,
@@ -62,8 +56,9 @@ export function writeDeliveries(database: Database, deliveries: readonly Deliver
 export function quarantineUnstorable(database: Database, delivery: Delivery): Receipt {
   const faults = [notStorable];
   return inBatch(database, ({ bodies }) => {
-    const quarantineId = addToQuarantine(database, bodies, { delivery, faults, bodyId: undefined });
-    return { outcome: 'rejected', faults, quarantineId, stored: 0 };
+    const entry = { delivery, faults, bodyId: undefined, isOnce: false };
+    const quarantineId = quarantine(database, bodies, entry);
+    return { outcome: 'rejected', faults, stored: 0, ...(quarantineId && { quarantineId }) };
   });
 }
 
@@ -118,16 +113,14 @@ function write(batch: Batch, delivery: Delivery): Receipt {
   batch.atUs = delivery.receivedAtUs;
   const { stored, bodyId, receipt, reused } = store(batch, delivery, notifications);
   if (faults.length > 0) {
-    const quarantineId = quarantineUnreadable(database, bodies, { delivery, faults, bodyId });
+    const quarantineId = quarantine(database, bodies, { delivery, faults, bodyId });
     return { outcome: 'rejected', faults, stored, ...(quarantineId && { quarantineId }) };
   }
   if (!reused) return receipt;
   // A duplicate by the contract, but with new content: quarantined for a person to check.
   batch.drift.push('ack-id-reused');
-  const quarantineId = quarantineOnce(database, bodies, {
-    delivery,
-    faults: [ackIdReused],
-    bodyId,
+  const quarantineId = quarantine(database, bodies, {
+    ...{ delivery, bodyId, faults: [ackIdReused], isOnce: true },
   });
   return quarantineId === undefined ? receipt : { ...receipt, quarantineId };
 }

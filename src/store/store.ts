@@ -36,7 +36,6 @@ import {
 } from './log/intake-queue.ts';
 import type { RecoverOptions } from './log/recovered-events.ts';
 import type { Writes } from './log/writer-thread.ts';
-import type { Pruning, PruningReader } from './pruning/terms.ts';
 import type { Reads } from './query-thread.ts';
 import {
   pages,
@@ -50,7 +49,7 @@ import {
 /** Maximum quarantine entries removed in one transaction: other programs wait for the lock. */
 const dropMax = 100;
 
-/** Timeout of a delivery: its sender then gets 503 and may retry. */
+/** Timeout of a change. */
 const callTimeoutSeconds = 30;
 
 /** Maximum deliveries of one commit: their senders are answered while the next one is written. */
@@ -62,12 +61,14 @@ export interface StoreReader
     Pick<Cursors, 'cursor'>,
     Omit<Quarantine, 'retry' | 'drop'>,
     ReaderPorts {
-  pruning: PruningReader;
+  pruning: Remote<Reads['pruning']>;
   close(): Promise<void>;
 }
 
 export interface Store extends Intake, NotificationLog, Cursors, Quarantine, StorePorts {
-  pruning: Pruning;
+  pruning: StoreReader['pruning'] &
+    Pick<Remote<Writes>, 'pruneStep' | 'checkpoint'> &
+    Pick<Remote<Writes['pruning']>, 'removeReader'>;
   /**
    * Writes events of one subscription to the log, except known ones: already recovered, or pushed after position
    * `knownUpTo`. A later push of such an event is counted on its row. Updates the counts of hours already compared.

@@ -6,13 +6,7 @@ import { formatDateUs, minuteMs, shortDateUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { countText } from '../../core/terms/text.ts';
 import { freeShare } from '../../store/bodies/compact-log.ts';
-import type {
-  LogSize,
-  PruneBlocker,
-  PruneRequest,
-  Pruning,
-  Retention,
-} from '../../store/pruning/terms.ts';
+import type { LogSize, PruneBlocker, PruneRequest, Retention } from '../../store/pruning/terms.ts';
 import type { Store } from '../../store/store.ts';
 
 const pruneTimes: RoundTimes = {
@@ -94,7 +88,7 @@ export type Pruned = Readonly<
 >;
 
 export interface PruneContext {
-  pruning: Pick<Pruning, 'prunePhases' | 'pruneStep' | 'checkpoint' | 'logSize'>;
+  pruning: Pick<Store['pruning'], 'prunePhases' | 'pruneStep' | 'checkpoint' | 'logSize'>;
   /** Resolves after the delay, or when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   signal: AbortSignal;

@@ -102,7 +102,10 @@ function describeReader(key: string) {
   };
 }
 
-/** Returns the phases of pruning, in their order. */
+/**
+ * Returns the phases of pruning, in their order: `notifications` with their bodies, `quarantine`, rows of features by
+ * their group, `space` (return of free space to the file system).
+ */
 export function prunePhases(_: Database): string[] {
   const added = [...tables()].flatMap(([group, { pruned }]) =>
     pruned === undefined ? [] : [group],

@@ -14,7 +14,11 @@ export const changes = {
   pruning: { removeReader, removeSelected },
 };
 
-/** Runs a step, which may use the disk reserve, because pruning frees space. */
+/**
+ * Runs one step of a phase: a transaction of about 25 ms, so that it hardly delays the intake. It may use the disk reserve,
+ * because pruning frees space. A step may be repeated, skipped, or run by two processes at once. Moves the horizon with
+ * what it removes. Never removes the newest notification, one that a blocker has not finished, or the one at its position.
+ */
 export function pruneShortly(
   connection: Pick<WriterConnection, 'checkpoint' | 'transact'>,
   place: DataPlace,

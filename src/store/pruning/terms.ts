@@ -92,20 +92,6 @@ export interface PruneRequest {
   nowUs: number;
 }
 
-/** Read access, which never waits for the intake. All calls reject with `unavailable`. */
-export interface PruningReader {
-  /**
-   * Returns the phases of pruning in their order: `notifications` with their bodies, `quarantine`, rows of features by
-   * their group, `space` (return of free space to the file system).
-   */
-  prunePhases(): Promise<string[]>;
-  pruneHorizon(): Promise<PruneHorizon | null>;
-  /** Returns the blockers, in no order. */
-  pruneBlockers(): Promise<PruneBlocker[]>;
-  logSize(): Promise<LogSize>;
-  prunable(request: PruneRequest): Promise<Prunable>;
-}
-
 /** Describes a reader of the log by its key; null for a key of another feature. */
 export type DescribeReader = (
   key: string,
@@ -142,18 +128,4 @@ export interface PruneSteps {
   after(
     place: DataPlace & { signal: AbortSignal; onProgress: (text: string) => void },
   ): Promise<void>;
-}
-
-/** Write access. All calls reject with `unavailable`. */
-export interface Pruning extends PruningReader {
-  /**
-   * Runs one step of a phase, on disk when it resolves: a transaction of about 25 ms, so that it hardly delays the
-   * intake. A step may be repeated, skipped, or run by two processes at once. Moves the horizon with what it removes.
-   * Never removes the newest notification, one that a blocker has not finished, or the one at its position.
-   */
-  pruneStep(options: PruneStepOptions): Promise<PruneStep>;
-  /** Writes the write-ahead log to the database file and truncates both, as far as no transaction reads them. */
-  checkpoint(): Promise<void>;
-  /** Removes the cursor of a reader; resolves with false if there is none of this name. */
-  removeReader(key: string): Promise<boolean>;
 }

@@ -49,7 +49,6 @@ const what = {
 const desiredStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
 
 const state = fc.record({
-  rank: fc.nat(1_000),
   status: fc.constantFrom('running', 'running', 'paused', 'paused', 'cancelled', 'suspended'),
   ageDays: fc.integer({ min: 1, max: 50 }),
   wasNotified: fc.boolean(),
@@ -113,20 +112,22 @@ const drawn = fc.record({
 
 type Drawn = typeof drawn extends fc.Arbitrary<infer Value> ? Value : never;
 
+/** Returns accounts within their limits. */
 export function randomAccount(): fc.Arbitrary<RandomAccount> {
-  return drawn.map(accountOf);
+  return drawn.filter(isWithinLimits).map(accountOf);
+}
+
+function isWithinLimits({ ours, unmanaged, limits }: Drawn): boolean {
+  const statuses = [...ours, ...unmanaged].map(({ state }) => state.status);
+  const running = statuses.filter((status) => status === 'running').length;
+  const total = statuses.filter((status) => status !== 'cancelled').length;
+  return running <= limits.runningMax && total <= limits.totalMax;
 }
 
 function accountOf(raw: Drawn): RandomAccount {
   const { limits, prune, showsLastNotification, desired } = raw;
   const ids = rememberedIds(raw);
-  const account = trimmed(
-    [
-      ...raw.ours.map((one, i) => ({ subscription: managedFrom(one, i), ...one.state })),
-      ...raw.unmanaged.map((one, i) => ({ subscription: unmanagedFrom(one, i), ...one.state })),
-    ],
-    limits,
-  );
+  const account = [...raw.ours.map(managedFrom), ...raw.unmanaged.map(unmanagedFrom)];
   const remembered = new Set(ids.values());
   const managedName = ({ id }: FakeSubscription) => {
     const one = raw.ours[Number(/^ours-(\d+)$/.exec(id)?.[1] ?? -1)];
@@ -230,24 +231,4 @@ function unmanagedFrom(
 function stateFields({ status, ageDays, wasNotified }: Drawn['ours'][number]['state']) {
   const lastNotificationAtUs = wasNotified ? startUs - minuteUs : null;
   return { status, submittedAtUs: startUs - ageDays * dayUs, lastNotificationAtUs };
-}
-
-/** Sorts by rank, and pauses or cancels subscriptions beyond the limits. */
-function trimmed(
-  all: { subscription: FakeSubscription; rank: number }[],
-  { runningMax, totalMax }: { runningMax: number; totalMax: number },
-): FakeSubscription[] {
-  let total = 0;
-  let running = 0;
-  return all
-    .toSorted((a, b) => a.rank - b.rank)
-    .map(({ subscription }) => {
-      if (subscription.status === 'cancelled') return subscription;
-      if (total === totalMax) return { ...subscription, status: 'cancelled' };
-      total += 1;
-      if (subscription.status !== 'running') return subscription;
-      if (running === runningMax) return { ...subscription, status: 'paused' };
-      running += 1;
-      return subscription;
-    });
 }

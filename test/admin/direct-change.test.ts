@@ -12,20 +12,15 @@ import {
   startUs,
   unmanaged,
 } from './samples.ts';
-import { type Cut, openSetUp, pausedByService, round } from './set-up.ts';
+import { type Cut, historyLines, openSetUp, round } from './set-up.ts';
 
 /** Runs a command as the user does: finds the subscription and changes it. */
-const commands = {
-  pause: (name: string, setUp: AccountContext) => change(name, 'paused', setUp),
-  resume: (name: string, setUp: AccountContext) => change(name, 'running', setUp),
-  delete: async (name: string, setUp: AccountContext) =>
-    deleteByCommand(await findManaged(name, setUp), setUp),
-};
-
-async function change(name: string, status: 'paused' | 'running', setUp: AccountContext) {
+async function change(status: 'paused' | 'running', setUp: AccountContext) {
   const by = { actor: 'subscriptions', reason: 'by command' } as const;
-  await setStatus(await findManaged(name, setUp), status, by, setUp);
+  await setStatus(await findManaged('alps', setUp), status, by, setUp);
 }
+const pause = (setUp: AccountContext) => change('paused', setUp);
+const resume = (setUp: AccountContext) => change('running', setUp);
 
 const alps = { subscriptions: [managed()], registrations: [registrationOf()] };
 
@@ -39,8 +34,6 @@ describe('a managed subscription', () => {
       const ours = await findManaged(word, setUp.context());
       expect(ours).toMatchObject({ name: 'alps', current: { id: 'id-alps' }, isOnly: true });
     }
-    const unregistered = await openSetUp({ subscriptions: [managed()] });
-    expect((await findManaged('alps', unregistered.context())).current.id).toBe('id-alps');
     const another = await openSetUp({ ...alps, subscriptions: double });
     expect(await findManaged('id-double', another.context())).toMatchObject({
       current: { id: 'id-double' },
@@ -49,7 +42,6 @@ describe('a managed subscription', () => {
 
   it.each([
     ['an unmanaged subscription', 'id-unmanaged', subscriptions, 'conflict', 'is unmanaged'],
-    ['a pull subscription', 'id-pull', subscriptions, 'conflict', 'is unmanaged'],
     ['an unknown name', 'baltic', subscriptions, 'not_found', 'no subscription baltic'],
     ['one of several', 'alps', double, 'conflict', /id-alps, id-double/],
   ])('is not %s', async (_, word, subscriptions, code, message) => {
@@ -63,36 +55,17 @@ describe('a managed subscription', () => {
 describe('a command', () => {
   it('pauses the subscription and records the gap, and maintenance does not undo it', async () => {
     const setUp = await openSetUp(alps);
-    await commands.pause('alps', setUp.context());
+    await pause(setUp.context());
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
-    expect(await setUp.administration.gaps()).toMatchObject([
-      { subscription: 'alps', filter: desiredState().filter, toUs: null },
-    ]);
-    expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
-      { action: 'paused', actor: 'subscriptions' },
-    ]);
-    expect(await setUp.administration.registrations()).toMatchObject([{ status: 'paused' }]);
+    const gap = { subscription: 'alps', filter: desiredState().filter, toUs: null };
+    expect(await setUp.administration.gaps()).toMatchObject([gap]);
+    expect(await historyLines(setUp)).toEqual(['subscriptions paused alps']);
     expect(await round(setUp)).toMatchObject([{ did: null, notes: [] }]);
     for (const days of [70, 100]) {
       setUp.pass(days * dayUs);
       expect(await round(setUp)).toMatchObject([{ did: null, status: 'paused' }]);
     }
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
-  });
-
-  it('pauses what the service has paused, so that maintenance does not resume it', async () => {
-    const { subscription, registration } = pausedByService('alps');
-    const setUp = await openSetUp({
-      ...{ subscriptions: [subscription], registrations: [registration] },
-    });
-    await commands.pause('alps', setUp.context());
-    expect(await round(setUp)).toMatchObject([{ did: null, status: 'paused' }]);
-  });
-
-  it('resumes a running subscription at the limit without a change', async () => {
-    const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
-    await commands.resume('alps', setUp.context());
-    expect(await setUp.administration.history({ limit: 9 })).toEqual([]);
   });
 
   const lostOne = {
@@ -102,7 +75,7 @@ describe('a command', () => {
 
   it('resumes the subscription, records the gap, and re-enables maintenance', async () => {
     const setUp = await openSetUp(lostOne);
-    await commands.resume('alps', setUp.context());
+    await resume(setUp.context());
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([
       { changedByPerson: false, pausedSeenAtUs: null, reported: [] },
@@ -119,7 +92,7 @@ describe('a command', () => {
       ...lostOne,
       subscriptions: [...lostOne.subscriptions, unmanaged(), pull()],
     });
-    await expect(commands.resume('alps', setUp.context())).rejects.toMatchObject({
+    await expect(resume(setUp.context())).rejects.toMatchObject({
       code: 'conflict',
       text: expect.stringContaining('permits 2 running'),
     });
@@ -128,8 +101,8 @@ describe('a command', () => {
 
   it('deletes the subscription, and ends its maintenance and its gap', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
-    await commands.pause('alps', setUp.context());
-    await commands.delete('alps', setUp.context());
+    await pause(setUp.context());
+    await deleteByCommand(await findManaged('alps', setUp.context()), setUp.context());
     expect(setUp.catalogue.subscriptions()).toEqual([unmanaged()]);
     expect((await setUp.administration.gaps())[0]?.toUs).not.toBe(null);
     expect(await setUp.administration.registrations()).toEqual([]);
@@ -149,10 +122,10 @@ describe('a command that is interrupted at any call', () => {
 
   it.each(cuts)('loses no event outside a gap ($call, $when)', async (cut) => {
     const setUp = await openSetUp(alps);
-    for (const command of ['pause', 'resume'] as const) {
-      await commands[command]('alps', setUp.context(cut)).catch(() => undefined);
+    for (const command of [pause, resume]) {
+      await command(setUp.context(cut)).catch(() => undefined);
       setUp.pass(dayUs);
-      await commands[command]('alps', setUp.context());
+      await command(setUp.context());
       setUp.pass(dayUs);
     }
     await round(setUp);

@@ -21,15 +21,14 @@ import {
 const isSecond = "Name eq 'S2A_1.SAFE'";
 
 describe('the query', () => {
-  it('names the entity, its order, its parts, and a count on the first page only', async () => {
-    const records = publishedAt(0, 1_000, 2_000);
-    const lists = {
-      created: ['Products', 'PublicationDate', ['Attributes', 'Assets', 'Locations']],
-      modified: ['Products', 'ModificationDate', ['Attributes', 'Assets', 'Locations']],
-      deleted: ['DeletedProducts', 'DeletionDate', ['Attributes']],
-    } as const;
-    for (const event of ['created', 'modified', 'deleted'] as const) {
-      const [entity, date, parts] = lists[event];
+  it.each([
+    ['created', 'Products', 'PublicationDate', ['Attributes', 'Assets', 'Locations']],
+    ['modified', 'Products', 'ModificationDate', ['Attributes', 'Assets', 'Locations']],
+    ['deleted', 'DeletedProducts', 'DeletionDate', ['Attributes']],
+  ] as const)(
+    'for %s events names entity, order and parts, and counts once',
+    async (event, entity, date, parts) => {
+      const records = publishedAt(0, 1_000, 2_000);
       const dated = records.map((record, n) => ({ ...record, [date]: `2025-06-01T00:00:0${n}Z` }));
       const catalogue = await startCatalogue({ records: () => dated });
       const pages = await walked(listingOf(catalogue.url, { sizes: [2] }), { event });
@@ -37,31 +36,25 @@ describe('the query', () => {
       expect(pages.map(({ total }) => total)).toEqual(pages.map(() => 3));
       const [first, ...others] = catalogue.requests.map(({ url }) => url);
       expect(first?.pathname).toBe(`/odata/v1/${entity}`);
-      expect(first?.searchParams.get('$orderby')).toBe(`${date} asc`);
-      expect(first?.searchParams.get('$top')).toBe('2');
+      expect(Object.fromEntries(first?.searchParams ?? [])).toMatchObject({
+        ...{ $orderby: `${date} asc`, $top: '2', $count: 'true' },
+      });
       expect(first?.searchParams.getAll('$expand')).toEqual(parts);
-      expect(first?.searchParams.get('$count')).toBe('true');
       expect(others.length).toBeGreaterThan(0);
       expect(others.some(({ searchParams }) => searchParams.has('$count'))).toBe(false);
-    }
-  });
+    },
+  );
 
-  it('has the filter in parentheses, so that an "or" in it stays within the window', async () => {
-    const catalogue = await startCatalogue({ records: () => publishedAt(0, 1_000, 2_000) });
-    const filter = `Name eq 'S2A_0.SAFE' or ${isSecond}`;
-    const fromUs = startUs + 1_000;
-    expect(numbersIn(await walked(listingOf(catalogue.url), { filter, fromUs }))).toEqual([1]);
-    expect(catalogue.requests[0]?.url.searchParams.get('$filter')).toContain(`(${filter}) and `);
-    await walked(listingOf(catalogue.url), { filter: ' \n' });
-    expect(catalogue.requests[1]?.url.searchParams.get('$filter')).toMatch(/^PublicationDate ge/);
-  });
-
-  it('is widened to milliseconds, and records outside the window are removed locally', async () => {
+  it('has the filter in parentheses, and a window in milliseconds, which is applied locally to the microsecond', async () => {
     const records = publishedAt(1_000, 1_499, 1_500, 2_000, 2_500, 2_501, 2_999, 3_000);
     const catalogue = await startCatalogue({ records: () => records });
     const window = { fromUs: startUs + 1_500, toUs: startUs + 2_501 };
-    expect(numbersIn(await walked(listingOf(catalogue.url), window))).toEqual([2, 3, 4]);
+    const filter = `Name ne 'S2A_2.SAFE' or ${isSecond}`;
+    expect(numbersIn(await walked(listingOf(catalogue.url), { filter, ...window }))).toEqual([
+      3, 4,
+    ]);
     const text = catalogue.requests[0]?.url.searchParams.get('$filter');
+    expect(text).toContain(`(${filter}) and `);
     expect(text).toContain('ge 2025-06-01T00:00:00.001Z');
     expect(text).toContain('lt 2025-06-01T00:00:00.003Z');
   });
@@ -110,9 +103,7 @@ describe('a filter', () => {
 
   it('that is too long for a URL is evaluated locally from the start', async () => {
     const catalogue = await startCatalogue({ records: () => publishedAt(0, 1_000, 2_000) });
-    const filter = [isSecond, ...Array.from({ length: 250 }, (_, n) => `Name eq 'x${n}'`)].join(
-      ' or ',
-    );
+    const filter = `${isSecond}${" or Name eq 'x'".repeat(250)}`;
     expect(numbersIn(await walked(listingOf(catalogue.url), { filter }))).toEqual([1]);
     expect(catalogue.requests.map(({ url }) => url.href.length < 1_000)).toEqual([true]);
   });
@@ -157,23 +148,16 @@ const deleted = {
   Footprint: null,
 };
 const bare = { Name: 'S2A_MSIL2A_1.SAFE' };
-const unnamed = { Name: 'of_a_kind_that_nobody_knows.nc', Attributes: [] };
 
 it.each<[filter: string, ofDeleted: boolean | null, ofBare: boolean | null]>([
-  ['Online eq true', null, null],
   ['not (Online eq true)', null, null],
   ["Online eq true and contains(Name,'S2B')", false, false],
   ["contains(Name,'S2A') or Online eq true", true, true],
-  ["not (Online eq true and contains(Name,'S2B'))", true, true],
-  ["contains(Name,'S2A') and not contains(Name,'S2B')", true, true],
-  ["DeletionCause eq 'Other'", false, null],
   ["DeletionCause ne 'Other'", true, null],
-  ['ContentDate/Start ge 2026-01-01', true, null],
   ["Collection/Name eq 'SENTINEL-2'", true, true],
   [cloudy, false, null],
-  [`not ${cloudy}`, true, null],
   [somewhere, false, null],
-])('%s', (filter, ofDeleted, ofBare) => {
+])('%s is undecided only without the fields that decide', (filter, ofDeleted, ofBare) => {
   expect([matchOf(filter, deleted), matchOf(filter, bare)]).toEqual([ofDeleted, ofBare]);
 });
 
@@ -184,15 +168,6 @@ function matchOf(filter: string, record: object) {
   const page = readListing(Buffer.from(JSON.stringify({ value })), reading);
   return 'broken' in page ? page.broken : page.records[0]?.isMatch;
 }
-
-it.each([
-  ["Collection/Name eq 'CLMS'", null],
-  ["Collection/Name ne 'SENTINEL-2'", null],
-  ["Collection/Name eq 'CLMS' or contains(Name,'nobody')", true],
-  ["Collection/Name eq 'CLMS' and contains(Name,'S2A')", false],
-])('of a record with an unknown collection: %s', (filter, expected) => {
-  expect(matchOf(filter, unnamed)).toBe(expected);
-});
 
 /** A few times, so that many products share a time or its millisecond. */
 const offsetUs = fc.tuple(fc.nat(3), fc.nat(2)).map(([ms, us]) => ms * 1000 + us);
@@ -346,17 +321,6 @@ function expectComplete(
 }
 
 describe('pages', () => {
-  it('begin at the date of the last record, in milliseconds, and never repeat a record', async () => {
-    const records = publishedAt(0, 1_000_000, 2_000_123, 2_000_456, 2_000_456, 3_000_000);
-    const catalogue = await startCatalogue({ records: () => records });
-    const pages = await walked(listingOf(catalogue.url, { sizes: [4] }));
-    expect(pages.map((page) => numbersIn([page]))).toEqual([[0, 1, 2, 3], [4, 5], []]);
-    expect(pages.map(({ completeUpToUs }) => completeUpToUs - startUs)).toEqual([
-      2_000_000, 3_000_000, 86_400_000_000,
-    ]);
-    expect(catalogue.requests.every(({ url }) => !url.searchParams.has('$skip'))).toBe(true);
-  });
-
   it('are not requested from another host, whatever a link says', async () => {
     const otherHost = await startCatalogue({ records: () => [] });
     const records = publishedAt(5, 5, 5, 5);

@@ -171,40 +171,7 @@ it('a change by a person is never undone, and is reported once', async () => {
   expect(await historyLines(setUp)).toEqual(['maintain noted baltic', 'maintain noted alps']);
 });
 
-it('a change by a person is reported again when it was reverted in between', async () => {
-  const setUp = await openSetUp({
-    subscriptions: [managed()],
-    registrations: [registrationOf()],
-  });
-  const news: boolean[] = [];
-  for (const filter of [otherFilter, otherFilter, managed().filter, otherFilter]) {
-    setUp.catalogue.put(managed({ filter }));
-    news.push(...(await round(setUp)).map((result) => result.hasNewNotes));
-  }
-  expect(news).toEqual([true, false, false, true]);
-});
-
 describe('a gap', () => {
-  const lasting = {
-    subscription: 'alps',
-    events: ['created'],
-    filter: '',
-    fromUs: startUs - dayUs,
-    reason: 'paused by command',
-  };
-
-  it('ends when its subscription runs, and no other gap ends', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [managed(), managed({ name: 'baltic', status: 'paused' })],
-      registrations: [registrationOf(), registrationOf({ name: 'baltic', status: 'paused' })],
-      gaps: [lasting, { ...lasting, subscription: 'baltic' }],
-    });
-    await round(setUp);
-    const gaps = await setUp.administration.gaps();
-    expect(gaps.find(({ subscription }) => subscription === 'alps')?.toUs).not.toBe(null);
-    expect(gaps.find(({ subscription }) => subscription === 'baltic')?.toUs).toBe(null);
-  });
-
   it('is recorded for a pause that a person began and ended', async () => {
     const setUp = await openSetUp({
       subscriptions: [managed()],

@@ -76,18 +76,18 @@ it('stored registrations can be removed or renamed, and keep their history and g
   await administration.commit({ save: registration, history: [entry(1)], openGap: newGap() });
   const andes = { ...registration, name: 'andes' };
   await administration.commit({ removeRegistration: 'alps', save: andes });
-  await administration.commit({ removeRegistration: 'andes', save: andes });
   expect(await administration.registrations()).toEqual([andes]);
   await administration.commit({ removeRegistration: 'andes' });
-  await administration.commit({ removeRegistration: 'never-there' });
   expect(await administration.registrations()).toEqual([]);
   expect(await administration.history({ limit: 9 })).toHaveLength(1);
   expect(await administration.gaps()).toHaveLength(1);
 });
 
 it('stored states of queues keep every field over a restart, and are replaced all at once', async () => {
-  const other = { otherReader: { atUs: atUs + 5, entries: 7 } };
-  const known = queueState({ failure: 'Größe, € and "quotes"', failingSinceUs: atUs, ...other });
+  const known = queueState({
+    ...{ failure: 'Größe, € and "quotes"', failingSinceUs: atUs },
+    otherReader: { atUs: atUs + 5, entries: 7 },
+  });
   const unread = queueState({
     ...{ subscription: 'andes', length: null, emptiedAtUs: null, readAtUs: null },
   });
@@ -98,8 +98,6 @@ it('stored states of queues keep every field over a restart, and are replaced al
   await administration.saveQueues([unread]);
   await expect(administration.saveQueues([known, known])).rejects.toThrow();
   expect(await administration.queues()).toEqual([unread]);
-  await administration.saveQueues([]);
-  expect(await administration.queues()).toEqual([]);
 });
 
 it('the stored account history keeps every kind of entry over a restart', async () => {
@@ -126,20 +124,9 @@ it('the stored account history returns the newest entries first, of one subscrip
   expect(await listed({ subscription: 'nobody', limit: 2 })).toBe('');
 });
 
-it('stored gaps keep every field, and are returned oldest first', async () => {
-  const administration = await openAdministration();
-  await administration.commit({ openGap: newGap({ subscription: 'andes', fromUs: atUs + 1 }) });
-  await administration.commit({ openGap: newGap() });
-  const andes = newGap({ subscription: 'andes', fromUs: atUs + 1 });
-  expect(await administration.gaps()).toEqual(
-    [newGap(), andes].map((gap) => ({ ...gap, id: expect.any(Number), toUs: null })),
-  );
-});
-
 it.each([
   ['are not opened while another is open', 'open 0, open 1', '0-'],
   ['end once', 'open 0, close 1, close 99', '0-1'],
-  ['are unchanged when a new one begins and ends', 'open 0, close 1, open 5, close 9', '0-1 5-9'],
   ['may begin and end in one change', 'both 1', '1-1'],
   ['never end before they begin', 'open 0, close -50', '0-0'],
 ])('stored gaps %s', async (_, steps, gaps) => {

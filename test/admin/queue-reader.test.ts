@@ -98,15 +98,7 @@ describe('reading a queue', () => {
 });
 
 describe('an answer that cannot be used', () => {
-  it.each([
-    'rateLimited',
-    'serverError',
-    'htmlPage',
-    'connectionCut',
-    'brokenJson',
-    'ackAnswerLost',
-    'doubleRead',
-  ] as const)(
+  it.each(['rateLimited', 'serverError', 'connectionCut', 'ackAnswerLost', 'doubleRead'] as const)(
     '%s: everything is stored once, in order, and no other reader is reported',
     async (fault) => {
       const { sandbox, runUntil, rows, published, length, drain } = await openPullSetUp({
@@ -218,85 +210,56 @@ it('a refused login is repeated after ten minutes at the earliest', async () => 
   expect(logins()).toBeLessThanOrEqual(1 + minutes / 10);
 });
 
-describe('an acknowledgement without effect', () => {
-  it.each(['not found', 'answered'])(
-    'is a failure with longer and longer delays (%s)',
-    async (how) => {
-      const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
-      await sandbox.publishNow(40);
-      const without: PullQueue = {
-        read: queue.read,
-        acknowledge: async () => {
-          if (how === 'not found') throw new AppError('not_found', 'Unknown AckId.');
-          return { acknowledged: 20, length: 20, lengthMax: 100_000 };
-        },
-      };
-      const reader = await runUntil(() => waits.length === 6, { queue: without });
-      expect(reader.state().failure).toContain('again after they were acknowledged');
-      expect(waits.at(-1)).toBeGreaterThan(20_000);
-      await expect(drain({ queue: without })).rejects.toThrow('again after they were acknowledged');
-      expect(sandbox.queues()[0]).toMatchObject({ length: 40 });
-      expect(await rows()).toHaveLength(20);
-    },
-  );
+it('an acknowledgement without effect is a failure with longer and longer delays', async () => {
+  const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
+  await sandbox.publishNow(40);
+  const answered = { acknowledged: 20, length: 20, lengthMax: 100_000 };
+  const without: PullQueue = { read: queue.read, acknowledge: async () => answered };
+  const reader = await runUntil(() => waits.length === 6, { queue: without });
+  expect(reader.state().failure).toContain('again after they were acknowledged');
+  expect(waits.at(-1)).toBeGreaterThan(20_000);
+  await expect(drain({ queue: without })).rejects.toThrow('again after they were acknowledged');
+  expect(sandbox.queues()[0]).toMatchObject({ length: 40 });
+  expect(await rows()).toHaveLength(20);
 });
 
-describe('entries without an AckId', () => {
-  /** A queue whose first entries have no AckId. */
-  const withoutAckIds = (queue: PullQueue): PullQueue => ({
-    ...queue,
-    read: async (options) => {
-      const page = await queue.read(options);
-      return { ...page, entries: page.entries.map((entry) => ({ ...entry, ackId: null })) };
-    },
-  });
-
-  it('are stored once, and block the queue only when they fill a page', async () => {
-    const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
-    const blocked = { queue: withoutAckIds(queue) };
-    await sandbox.publishNow(3);
-    const open = await runUntil(() => waits.length === 4, blocked);
-    expect(open.state()).toMatchObject({ failure: null, length: 0 });
-    expect((await rows()).map(({ timesSeen }) => timesSeen)).toEqual([1, 1, 1]);
-    await sandbox.publishNow(30);
-    const reader = await runUntil(() => waits.length === 8, blocked);
-    expect(reader.state().failure).toContain('cannot be acknowledged, and later entries');
-    expect(await rows()).toHaveLength(20);
-    // Nothing more can be read, so that the subscription can be replaced.
-    await drain(blocked);
-  });
+it('entries without an AckId are stored once, and block the queue only when they fill a page', async () => {
+  const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
+  const read: PullQueue['read'] = async (options) => {
+    const page = await queue.read(options);
+    return { ...page, entries: page.entries.map((entry) => ({ ...entry, ackId: null })) };
+  };
+  const blocked = { queue: { ...queue, read } };
+  await sandbox.publishNow(3);
+  const open = await runUntil(() => waits.length === 4, blocked);
+  expect(open.state()).toMatchObject({ failure: null, length: 0 });
+  expect((await rows()).map(({ timesSeen }) => timesSeen)).toEqual([1, 1, 1]);
+  await sandbox.publishNow(30);
+  const reader = await runUntil(() => waits.length === 8, blocked);
+  expect(reader.state().failure).toContain('cannot be acknowledged, and later entries');
+  expect(await rows()).toHaveLength(20);
+  // Nothing more can be read, so that the subscription can be replaced.
+  await drain(blocked);
 });
 
-describe('the interval of reads', () => {
-  it('is none while the queue has entries, then longer and longer, up to a minute, and short again after an entry', async () => {
-    const { sandbox, runUntil, waits } = await openPullSetUp();
-    await sandbox.publishNow(100);
-    let published = false;
-    await runUntil(() => {
-      if (waits.length === 12 && !published) void sandbox.publishNow(1);
-      published = waits.length >= 12;
-      return waits.length === 15;
-    });
-    expect(sandbox.queues()[0]).toMatchObject({ acknowledged: 101 });
-    const before = waits.slice(0, 12);
-    expect(before).toEqual(before.toSorted((a, b) => a - b));
-    expect([before[0], before.at(-1), waits[12]]).toEqual([2_000, 60_000, 2_000]);
+it('the interval of reads is none while the queue has entries, then longer up to a minute, and short again after an entry', async () => {
+  const { sandbox, runUntil, waits } = await openPullSetUp();
+  await sandbox.publishNow(100);
+  let published = false;
+  await runUntil(() => {
+    if (waits.length === 12 && !published) void sandbox.publishNow(1);
+    published = waits.length >= 12;
+    return waits.length === 15;
   });
+  expect(sandbox.queues()[0]).toMatchObject({ acknowledged: 101 });
+  const before = waits.slice(0, 12);
+  expect(before).toEqual(before.toSorted((a, b) => a - b));
+  expect([before[0], before.at(-1), waits[12]]).toEqual([2_000, 60_000, 2_000]);
 });
 
 describe('another reader', () => {
-  it('is reported when it acknowledges entries between read and acknowledgement', async () => {
-    const { sandbox, runUntil, length } = await openPullSetUp();
-    await sandbox.publishNow(100);
-    sandbox.service.change({ nextQueueCalls: { otherReader: 5 } });
-    const reader = await runUntil(() => length() === 0);
-    expect(reader.state().otherReader).toMatchObject({ entries: 1 });
-  });
-
   it.each([
     [20, 25],
-    [1, 2],
-    [3, 100_000],
     [20, Number.MAX_SAFE_INTEGER],
   ])('is assumed when the acknowledgement of %i entries removes %i', async (read, removed) => {
     const { sandbox, queue, runUntil, length } = await openPullSetUp();
@@ -339,12 +302,9 @@ describe('another reader', () => {
       if (sandbox.queues()[0]?.length !== 0) throw error;
     });
     expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
-    // The second program begins to wait within a tenth of a second; then neither has many pages in a row.
+    // Neither has many pages in a row while both read.
     expect(pages).toHaveLength(30);
-    const whileBoth = pages
-      .join('')
-      .replace(/^(a+|b+)/, '')
-      .replace(/(a+|b+)$/, '');
+    const whileBoth = pages.join('').replaceAll(/^(a+|b+)|(a+|b+)$/g, '');
     expect(whileBoth.length).toBeGreaterThan(8);
     expect(whileBoth).not.toMatch(/aaaa|bbbb/);
   });

@@ -96,15 +96,6 @@ describe('a rotation', () => {
       expect(text).not.toContain(`"${password}`);
   });
 
-  it('without managed subscriptions changes only the file', async () => {
-    const none = { subscriptions: [unmanaged()], registrations: [] };
-    const rotation = await openSetUp({ ...none, waitSeconds: 5, skipProbe: true });
-    await rotation.rotate();
-    expect(rotation.planned.catalogue.writes).toEqual([]);
-    expect(rotation.calls()).not.toContain('process.probe');
-    expect(rotation.files.at(-1)?.pairs).toEqual([first]);
-  });
-
   it('ends after the maximum wait, and names subscriptions without deliveries', async () => {
     const rotation = await openSetUp({
       subscriptions: [alps, baltic],

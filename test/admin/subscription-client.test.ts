@@ -10,7 +10,6 @@ import {
   errorOf,
   id,
   newSubscription,
-  notFound,
   shown,
   startStandIn,
 } from './catalogue-stand-in.ts';
@@ -79,7 +78,6 @@ describe('a successful answer', () => {
 
   it.each<Answer>([
     { status: 201 },
-    { status: 201, body: 'created' },
     { status: 201, body: { Id: id } },
     { status: 201, body: '{"Id":', headers: json },
   ])('to a creation returns null if it is unreadable (%j)', async (answer) => {
@@ -115,11 +113,8 @@ describe('a successful answer', () => {
 
   it.each<[unknown, string]>([
     [[shown, { Id: id }], 'item 2 of 2 lacks Status'],
-    [[{}], 'lacks Id and Status'],
     [[null], 'is not an object'],
-    [[{ ...shown, Id: '' }], 'lacks Id'],
     [{ value: [] }, 'not a JSON array'],
-    ['<html>', 'not a JSON array'],
     [undefined, 'not a JSON array'],
   ])('to a list is an error if it is unreadable (%j)', async (body, words) => {
     const error = await errorWith({ body }, list);
@@ -131,23 +126,22 @@ describe('a subscription that is gone', () => {
   const listWith = (items: unknown[], answer: Answer) =>
     startStandIn(({ path }) => (path.endsWith('/Info') ? { body: items } : answer));
 
-  it('can be deleted, and cannot be edited, with any status and form of the refusal', async () => {
-    const message = `Subscription with id ${id} not found.`;
-    for (const status of [400, 404, 410, 422]) {
-      for (const detail of [message, { message }, [{ loc: ['path', 'id'], msg: message }]]) {
-        const { client, requests } = await startStandIn([{ status, body: { detail } }]);
-        await client.delete(id);
-        expect(requests).toHaveLength(1);
-        const error = await errorOf(pause(client));
-        expect(error.code).toBe('not_found');
-        expect([errorText(error), ...error.details].join()).toContain(message);
-      }
-    }
-    expect(errorText(await errorWith(notFound, pause))).toMatch(/404, request id r-404.* list`/);
+  const message = `Subscription with id ${id} not found.`;
+
+  it.each([
+    [400, message],
+    [404, { message, request_id: 'r-404' }],
+    [422, [{ loc: ['path', 'id'], msg: message }]],
+  ])('can be deleted, and cannot be edited, with status %i and %j', async (status, detail) => {
+    const { client, requests } = await startStandIn([{ status, body: { detail } }]);
+    await client.delete(id);
+    expect(requests).toHaveLength(1);
+    const error = await errorOf(pause(client));
+    expect(error.code).toBe('not_found');
+    expect([errorText(error), ...error.details].join()).toContain(message);
   });
 
   it.each<Answer>([
-    { status: 410, body: { detail: 'Gone.' } },
     { status: 409, body: { detail: 'Cancelled before.' } },
     { status: 404, body: '<html><title>No such page</title></html>' },
     { status: 404, body: { detail: 'Not Found' } },
@@ -167,7 +161,6 @@ describe('a subscription that is gone', () => {
 
 it.each<Answer>([
   { status: 401 },
-  { status: 401, body: { detail: 'Unauthorized' } },
   { status: 403, body: { detail: 'Not authenticated' } },
   { status: 403, body: { detail: { message: 'Token has expired', request_id: 'r' } } },
 ])('a refused token is replaced once, also for a creation (%j)', async (answer) => {
@@ -180,18 +173,19 @@ it.each<Answer>([
   expect(requests[1]?.headers.authorization).toBe('Bearer second-token');
 });
 
-it('a refused token is distinguished from a forbidden request', async () => {
-  const body = { detail: 'Quota of this account is used up.' };
-  const { client, refused } = await startStandIn([{ status: 403, body }]);
-  expect([(await errorOf(list(client))).code, refused]).toEqual(['invalid', []]);
-});
-
 describe('an error', () => {
   it.each<readonly [number, string]>([
-    ...[400, 403, 404, 422].map((status) => [status, 'invalid'] as const),
-    ...[301, 500, 503].map((status) => [status, 'unavailable'] as const),
-    [409, 'conflict'],
-    [429, 'too_many'],
+    ...([
+      [400, 'invalid'],
+      [403, 'invalid'],
+      [404, 'invalid'],
+      [409, 'conflict'],
+    ] as const),
+    ...([
+      [429, 'too_many'],
+      [301, 'unavailable'],
+      [503, 'unavailable'],
+    ] as const),
   ])('for status %i is %s', async (status, code) => {
     expect((await errorWith({ status })).code).toBe(code);
   });
@@ -201,11 +195,8 @@ describe('an error', () => {
 
   it.each<[Answer, string]>([
     [{ status: 400, body: { detail } }, `create the subscription (400). Response: ${detail}`],
-    [{ status: 400, body: { detail: inBody } }, '(400, request id r-2). Response: Bad.'],
     [{ status: 400, body: { detail: inBody }, headers: inHeader }, 'request id r-3). Response:'],
     [{ status: 400, body: '<html><title>502 Bad</title>' }, 'Response: (a web page) 502 Bad'],
-    [{ status: 400, body: 'a\u001b]0;x\u0007b' }, 'Response: a\\u001b]0;x\\u0007b'],
-    [{ status: 400, body: 'x'.repeat(300) }, `Response: ${'x'.repeat(200)}…`],
     [{ status: 429, headers: { 'Retry-After': '17' } }, 'too many requests. Retry in 17 seconds.'],
     [
       { status: 302, headers: { location: 'https://elsewhere.example/path?token=first-token' } },
@@ -218,30 +209,23 @@ describe('an error', () => {
   it('shows a list of faults in lines, at most twenty, without the input', async () => {
     const input = { NotificationEpPassword: password, odd: 'input' };
     const faults = [
-      { type: 'missing', loc: ['body', 'SubscriptionType'], msg: 'Field required', input },
       { type: 'enum', loc: ['body', 'SubscriptionEvent', 0], msg: 'Input should be …', input },
       { msg: 'Without a place', input },
-      'a text',
       { input },
+      ...Array.from({ length: 45 }, () => ({ msg: 'odd' })),
     ];
-    const more = Array.from({ length: 45 }, () => ({ msg: 'odd' }));
-    const body = { detail: [...faults, ...more] };
-    const { details } = await errorWith({ status: 422, body });
-    expect(details.slice(0, 5)).toEqual([
-      'body.SubscriptionType: Field required',
+    const { details } = await errorWith({ status: 422, body: { detail: faults } });
+    expect(details.slice(0, 3)).toEqual([
       'body.SubscriptionEvent.0: Input should be …',
       'Without a place',
-      'a text',
       '(a fault without a message)',
     ]);
-    expect([details.length, details.at(-1)]).toEqual([21, '… lines not shown: 30']);
+    expect([details.length, details.at(-1)]).toEqual([21, '… lines not shown: 28']);
   });
 
   it.each([
     ['as a text', (text: string) => ({ detail: text })],
-    ['as an object', (text: string) => ({ detail: { message: text } })],
     ['as a list', (text: string) => ({ detail: [{ loc: [text], msg: text }] })],
-    ['in another form', (text: string) => ({ sent: text })],
     ['as plain text', (text: string) => text],
   ])('never contains our secrets: %s', async (_title, form) => {
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
@@ -287,16 +271,16 @@ describe.skipIf(!existsSync(fixtures))('the real catalogue (in ../shared/fixture
       (name) => fixture(`errors/${name}`),
     )) {
       const body = response?.body ?? bare;
-      const headers = response && { 'request-id': response.headers['request-id'] };
+      const requestId: string = response?.headers['request-id'] ?? 'none';
       const status = response?.status.code ?? 400;
-      const error = await errorWith({ status, body, ...(headers && { headers }) });
+      const error = await errorWith({ status, body, headers: { 'request-id': requestId } });
       const { detail } = body;
       const words = Array.isArray(detail)
         ? detail.map(({ msg }) => msg)
         : [detail.message ?? detail];
       const text = [errorText(error), ...error.details].join('\n');
       for (const word of words) expect(text).toContain(word);
-      if (request !== undefined) expect(text).toContain(headers?.['request-id']);
+      if (request !== undefined) expect(text).toContain(requestId);
       seen += 1;
     }
     expect(seen).toBeGreaterThanOrEqual(12);

@@ -44,13 +44,10 @@ const [endless, broken] = ['await new Promise(() => undefined);', 'export {'];
 
 it.each<[string, Ways, boolean]>([
   ['without a database and a file', {}, true],
-  ['with an empty database', { registered: [] }, true],
-  ['with a push subscription', { registered: ['push'] }, true],
   ['with a push and a pull subscription', { registered: ['pull', 'push'] }, true],
   ['with push subscriptions in the file only', { ...push, env: account }, true],
   ['with a pull subscription that becomes push', { registered: ['pull'], ...push }, true],
   ['with a push subscription that becomes pull', { registered: ['push'], ...pull }, true],
-  ['with both in the file', { file: fileWith('pull', 'push'), env: account }, true],
   [
     'with an account and a variable of the listener, and nothing registered',
     { file: 'export default { sinks: {} };', env: { ...account, EARSHOT_TLS: 'off' } },
@@ -69,7 +66,6 @@ it.each<[string, Ways, boolean]>([
   ['without an account and a registration, whatever the file does', { file: endless }, true],
   ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }, true],
   ['with a pull subscription', { registered: ['pull'] }, false],
-  ['with several pull subscriptions', { registered: ['pull', 'pull'], ...pull }, false],
   ['with an account and a pull subscription in the file', { ...pull, env: account }, false],
   ['with an account, before the first registration', { env: account }, false],
   ['with a pull subscription and an invalid file', { registered: ['pull'], file: broken }, false],

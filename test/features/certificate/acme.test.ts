@@ -61,8 +61,6 @@ describe('a failure', () => {
 
   it.each([
     ['rateLimited', 'too many: see https://letsencrypt.org/docs/rate-limits/', 'acme-failed'],
-    ['rateLimited', 'too many, retry after 2026-11-30: see https://ca.example', 'acme-failed'],
-    ['unreachable', 'the connection was refused', 'acme-failed'],
     ['dns', 'no such name', 'name-not-found'],
     ['incorrectResponse', 'wrong', 'acme-connection'],
     ['caa', 'forbidden', 'acme-caa'],

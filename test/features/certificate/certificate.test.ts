@@ -1,24 +1,20 @@
 /** Certificate files: loading, error messages, and reloading of changed files. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import type { KeyPair } from '../../../src/core/http/listener.ts';
+import { describe, expect, it } from 'vitest';
 import { allFaults } from '../../../src/core/terms/faults.ts';
 import {
   checkCertificateFiles,
   loadCertificateFiles,
 } from '../../../src/features/certificate/certificate.ts';
-import { serveCertificate } from '../../../src/features/certificate/job.ts';
-import type { ServiceContext } from '../../../src/receiver/slots.ts';
 import {
   createCertificateAuthority,
   createSelfSigned,
   type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
 import { refusalOf } from '../../core/config/environment.ts';
-import { recordingLog } from '../../helpers/recording-log.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const nowMs = Date.UTC(2026, 4, 1, 12);
@@ -63,7 +59,6 @@ describe('a pair of certificate files', () => {
   });
 
   it.each([
-    ['an empty certificate', { certificatePem: '' }, noCertificate],
     [
       'a truncated certificate',
       { certificatePem: pair.certificatePem.slice(0, 99) },
@@ -71,7 +66,6 @@ describe('a pair of certificate files', () => {
     ],
     ['certificate and key swapped', swapped, noCertificate],
     ['text instead of a key', { keyPem: 'nonsense' }, noKey],
-    ['a truncated key', { keyPem: pair.keyPem.slice(0, 99) }, noKey],
     ['a key with a passphrase', { keyPem: encrypted(pair.keyPem) }, noKey],
     ['another key', { keyPem: other.keyPem }, /does not belong to the certificate/],
   ])('is refused when it contains %s, without showing the content', (_title, changed, message) => {
@@ -110,47 +104,3 @@ describe('the check of certificate files', () => {
 });
 
 const faultCalled = (code: string) => allFaults.find((one) => one.code === code);
-
-describe('changed certificate files', () => {
-  async function follow() {
-    const { files, write } = createFolder();
-    const { log, lines } = recordingLog();
-    const config = { tls: { kind: 'files', ...files }, publicUrl: 'https://localhost' };
-    const io = { nowUs: () => nowUs, random: () => 0 };
-    const store = { acquireLock: async () => () => {}, shared: null };
-    const context = { config, store, log, io } as unknown as ServiceContext;
-    const { certificate: served } = await serveCertificate(context, 5);
-    const used: string[] = [];
-    const setKeyPair = ({ cert }: KeyPair) => void used.push(cert);
-    const listener = { setKeyPair, address: { host: 'localhost', port: 1 } };
-    const following = served?.follow(listener);
-    onTestFinished(() => following?.stop());
-    const problems = () => lines.filter(({ level }) => level === 'error').length;
-    return { files, write, used, problems };
-  }
-
-  it('are used once; unchanged ones are not used again', async () => {
-    const { write, used, problems } = await follow();
-    write(pair);
-    const chained = `${pair.certificatePem}\n${authority.certificatePem}\n`;
-    for (const next of [other, pair, { certificatePem: chained }]) {
-      const before = used.length;
-      write(next);
-      await expect.poll(() => used.length).toBe(before + 1);
-    }
-    expect(used).toEqual([other.certificatePem, pair.certificatePem, chained]);
-    expect(problems()).toBe(0);
-  });
-
-  it('are reported once while they do not match or are missing, and the old pair stays in use', async () => {
-    const { files, write, used, problems } = await follow();
-    write({ keyPem: other.keyPem });
-    await expect.poll(problems).toBe(1);
-    rmSync(files.cert);
-    await expect.poll(problems).toBe(2);
-    expect(used).toEqual([]);
-    write(other);
-    await expect.poll(() => used).toEqual([other.certificatePem]);
-    expect(problems()).toBe(2);
-  });
-});

@@ -1,12 +1,11 @@
 /** `earshot certificate` against Pebble, as a user types it, including common mistakes; and the doctor's findings. */
-import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../../src/core/terms/evaluation.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { createAcquireLock } from '../../../src/store/engine/locks.ts';
-import { expectEnd, printedJson, runCommand, startCommand } from '../../helpers/fake-io.ts';
+import { expectEnd, printedJson, runCommand } from '../../helpers/fake-io.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, startPebble } from '../../helpers/pebble.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -80,18 +79,6 @@ describe.skipIf(!hasPebble)('earshot certificate (needs pebble)', { timeout: 60_
     }
   });
 
-  it('stops waiting for another program on request', async () => {
-    const { run, env } = await openContext();
-    const release = await createAcquireLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
-    onTestFinished(release);
-    const nowUs = () => Date.now() * 1000;
-    const waiting = startCommand('certificate renew', { env, nowUs });
-    await expect.poll(() => existsSync(join(env.EARSHOT_DATA_DIR, 'certificate.lock'))).toBe(true);
-    waiting.stop();
-    expect((await waiting.ended).code).toBeGreaterThan(0);
-    expect(await run('certificate show')).toMatchObject({ code: 1 });
-  });
-
   it('says what to fix after a mistake', async () => {
     const { run, pebble } = await openContext();
     const other = createServer((_request, response) => response.end('hello'));
@@ -100,10 +87,8 @@ describe.skipIf(!hasPebble)('earshot certificate (needs pebble)', { timeout: 60_
     onTestFinished(() => void other.close());
     const page = `https://localhost:${pebble.ports.management}/roots/0`;
     for (const [changed, words] of [
-      [{ EARSHOT_ACME_AGREE: '' }, /EARSHOT_ACME_AGREE=yes/],
       [{ EARSHOT_TLS: '' }, /EARSHOT_TLS is files: .*EARSHOT_TLS=acme/],
       [{ EARSHOT_ACME_CA: '' }, /unreachable: .*intermediate certificates.*EARSHOT_ACME_CA/],
-      [{ EARSHOT_ACME_DIRECTORY: 'https://localhost:1/dir' }, /unreachable: .*refused/],
       [{ EARSHOT_ACME_DIRECTORY: page }, /the URL of an ACME directory/],
       [{ EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' }, /open the port of EARSHOT_ACME_CHALLENGE/],
       [
@@ -131,10 +116,4 @@ it('earshot certificate show shows certificate files, too', async () => {
     ...{ source: 'files', names: ['earshot.example.org'], daysLeft: 29 },
     ...{ authority: null, failures: null },
   });
-});
-
-it('earshot certificate show says behind a proxy that the proxy has the certificate', async () => {
-  const env = { EARSHOT_TLS: 'off' };
-  const { err } = await expectEnd(runCommand('certificate show', { env }), 2);
-  expect(err).toMatch(/the reverse proxy has the certificate/);
 });

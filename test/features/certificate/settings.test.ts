@@ -78,20 +78,12 @@ describe('EARSHOT_TLS=acme', () => {
     ...[undefined, 'https://0x7f.1', 'https://[2001:db8::1]', 'https://my_host.example.org'].map(
       (url) => ['PUBLIC_URL', url, /^EARSHOT_TLS=acme needs .* a host name/] as const,
     ),
-    ['PUBLIC_URL', 'earshot', /^EARSHOT_PUBLIC_URL: must be/],
     ['ACME_AGREE', undefined, /needs your agreement .*_AGREE=yes\.$/],
-    ['ACME_AGREE', 'no', /^EARSHOT_ACME_AGREE: must be yes/],
     ['ACME_EAB_KEY_ID', 'kid-1', /belong together: set both\.$/],
     ['ACME_EAB_HMAC_KEY', 'c2VjcmV0', /belong together: set both\.$/],
     ['ACME_CA', 'gone.pem', /^EARSHOT_ACME_CA: gone\.pem cannot be read\.$/],
-    ['ACME_CA', 'key.pem', /^EARSHOT_ACME_CA: key.pem must contain only PEM certificates/],
     ['ACME_CA', 'broken.pem', /^EARSHOT_ACME_CA: broken.pem must contain only PEM/],
     ['TLS_CERT', 'cert.pem', /^EARSHOT_TLS=acme cannot be combined with/],
-    ['TLS_KEY', 'key.pem', /^EARSHOT_TLS=acme cannot be combined with/],
-    ['ACME_DIRECTORY', 'http://ca.example.org', /^EARSHOT_ACME_DIRECTORY: /],
-    ['ACME_EMAIL', 'me', /^EARSHOT_ACME_EMAIL: /],
-    ['ACME_CHALLENGE', 'dns-01', /^EARSHOT_ACME_CHALLENGE: /],
-    ['ACME_HTTP_LISTEN', '80', /^EARSHOT_ACME_HTTP_LISTEN: /],
   ])('with EARSHOT_%s=%s is refused, in one sentence', (name, value, sentence) => {
     const files = {
       ...{ 'key.pem': '-----BEGIN PRIVATE KEY-----', 'cert.pem': pem, 'broken.pem': brokenPem },
@@ -100,22 +92,10 @@ describe('EARSHOT_TLS=acme', () => {
     expect(problems).toEqual([expect.stringMatching(sentence)]);
   });
 
-  it('reports all problems at once', () => {
-    const problems = problemsOf({
-      ...{ EARSHOT_PUBLIC_URL: undefined, EARSHOT_ACME_AGREE: undefined, EARSHOT_ACME_EMAIL: 'me' },
-      ...{ EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_CA: 'gone.pem' },
-    });
-    expect(problems).toHaveLength(5);
-  });
-
-  it.each<[string, Env]>([
-    ['is invalid', { EARSHOT_ACME_EAB_KEY_ID: 'k', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' }],
-    ['is half of a pair', { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' }],
-    [
-      'is in a file, and invalid',
-      { EARSHOT_ACME_EAB_KEY_ID: 'k', EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'f' },
-    ],
-  ])('never prints a key that %s', (_title, env) => {
+  it.each<Env>([
+    { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' },
+    { EARSHOT_ACME_EAB_KEY_ID: 'k', EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'f' },
+  ])('never prints a key that is invalid: %j', (env) => {
     const error = refusalOf(() => configWith({ ...acme, ...env }, { f: 'my secret key' }));
     expect(error.details).toEqual([expect.stringContaining('EARSHOT_ACME_EAB_')]);
     expect(wholeTextOf(error)).not.toMatch(/my.secret.key/);
@@ -128,26 +108,11 @@ describe('EARSHOT_TLS=acme', () => {
 });
 
 describe('the configuration of `earshot certificate`', () => {
-  const own = (env: Env) =>
-    loadConfig(environment({ ...acme, ...env }), ['acme', 'dataDir', 'listen']);
-
-  it('equals that of start', () => {
-    const env = { EARSHOT_LISTEN: '127.0.0.1:443', EARSHOT_DATA_DIR: '/var/lib/earshot' };
-    expect(own(env)).toEqual({
-      ...{ acme: acmeConfig, dataDir: '/var/lib/earshot' },
-      listen: { host: '127.0.0.1', port: 443 },
+  it.each(['files', 'off', undefined])('is refused with EARSHOT_TLS=%s', (kind) => {
+    const own = () => loadConfig(environment({ ...acme, EARSHOT_TLS: kind }), ['acme']);
+    expect(refusalOf(own)).toMatchObject({
+      ...{ code: 'configuration', message: expect.stringContaining('set EARSHOT_TLS=acme') },
     });
-  });
-
-  it('is refused with another kind', () => {
-    for (const kind of ['files', 'off', undefined]) {
-      const { code, message } = refusalOf(() => own({ EARSHOT_TLS: kind }));
-      expect(code).toBe('configuration');
-      expect(message).toMatch(`EARSHOT_TLS is ${kind ?? 'files'}: `);
-      expect(message).toContain('set EARSHOT_TLS=acme');
-    }
-    const { details } = refusalOf(() => own({ EARSHOT_TLS: 'letsencrypt' }));
-    expect(details).toEqual([expect.stringMatching(/^EARSHOT_TLS: /)]);
   });
 
   it('for `show` has the files, or the order, which needs no agreement', () => {
@@ -165,19 +130,12 @@ describe('HTTPS', () => {
   const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
 
   it.each<[Env, RegExp]>([
-    [{ EARSHOT_TLS_CERT: undefined }, /needs EARSHOT_TLS_CERT\./],
-    [{ EARSHOT_TLS_KEY: '' }, /needs EARSHOT_TLS_KEY\./],
     [
       { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
       /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
     ],
-    [{ ...off, EARSHOT_TLS_CERT: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
     [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
   ])('with %j is refused', (env, problem) => {
     expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
-  });
-
-  it('may be left to a proxy', () => {
-    expect(configWith(off).tls).toEqual({ kind: 'off' });
   });
 });

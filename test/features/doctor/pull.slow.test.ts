@@ -79,14 +79,3 @@ describe('the doctor with pull subscriptions only', () => {
     });
   });
 });
-
-it('the doctor with a public URL checks the endpoint and the queue', async () => {
-  const context = await openRegistered();
-  const { findings, finding } = await doctor(context, {
-    EARSHOT_PUBLIC_URL: 'https://localhost:9',
-    EARSHOT_TLS: 'off',
-  });
-  expect(finding('endpoint')?.level).toBe('critical');
-  expect(findings.some(({ check }) => endpointChecks.test(check))).toBe(true);
-  expect(finding('queue default')?.level).toBe('ok');
-});

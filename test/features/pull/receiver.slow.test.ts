@@ -74,34 +74,13 @@ describe('earshot start with pull subscriptions only', () => {
     await store.administration.commit({ save: known });
     await expect.poll(() => sandbox.queues()[0]?.length).toBe(0);
   });
-
-  it.each([
-    ['EARSHOT_ACCOUNT_USERNAME', { EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCOUNT_PASSWORD: '' }],
-    ['EARSHOT_PUBLIC_URL', { EARSHOT_PUBLIC_URL: 'earshot.example.org', EARSHOT_TLS: 'maybe' }],
-    ['EARSHOT_PULL_REQUESTS_PER_MINUTE', { EARSHOT_PULL_REQUESTS_PER_MINUTE: 'many' }],
-  ])('is refused because of %s, but needs no settings of an endpoint', async (name, env) => {
-    const { runWith } = await openRegistered();
-    const err = await expectRefusal(runWith('start', env), name);
-    expect(err).not.toContain('endpoint credentials');
-  });
 });
 
-describe('earshot admin health of a receiver that only reads queues', () => {
-  it('asks the private listener, without credentials', async () => {
-    const { start, run, consoleUrl } = await openRegistered();
-    await start();
-    const { out } = await expectEnd(run('admin health'), 0);
-    expect(out).toBe(`The receiver accepts notifications (${consoleUrl}).\n`);
-  });
-
-  it('fails without a private listener, with the way around', async () => {
-    const { runWith } = await openRegistered();
-    const err = await expectRefusal(
-      runWith('admin health', off),
-      'EARSHOT_CONSOLE_LISTEN with a fixed port',
-    );
-    expect(err).toContain('`earshot status`');
-  });
+it('earshot admin health of a receiver that only reads queues asks the private listener, without credentials', async () => {
+  const { start, run, consoleUrl } = await openRegistered();
+  await start();
+  const { out } = await expectEnd(run('admin health'), 0);
+  expect(out).toBe(`The receiver accepts notifications (${consoleUrl}).\n`);
 });
 
 describe('earshot status of a receiver that only reads queues', () => {
@@ -132,11 +111,11 @@ describe('earshot status of a receiver that only reads queues', () => {
     expect(out).not.toContain('Web page');
   });
 
-  it.each([{}, off])('reports that no receiver runs (%j)', async (more) => {
+  it('reports that no receiver runs', async () => {
     const { runWith, statusOf } = await openRegistered();
-    const { out } = await expectEnd(runWith('status --check', more), 3);
+    const { out } = await expectEnd(runWith('status --check', off), 3);
     expect(out).toMatch(/^The receiver is not running/);
-    expect((await statusOf(more)).receiver).toBeNull();
+    expect((await statusOf()).receiver).toBeNull();
   });
 });
 

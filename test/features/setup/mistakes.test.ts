@@ -100,18 +100,6 @@ describe('setup', () => {
     expect(sandbox.subscriptions()).toMatchObject([{ events: ['modified'] }]);
   });
 
-  it('ends after a failed check with --yes, and needs no terminal in the next run', async () => {
-    const { setup, workingDir, sandbox } = await openFolder();
-    const password = join(workingDir, 'password');
-    writeFileSync(password, 'wrong');
-    const flags = ['--pull', '--account-username', account.username, '--collection', 'S2', '--yes'];
-    const all = [...flags, '--account-password-file', password];
-    await expectEnd(setup([], {}, ...all), 1, /1 critical/);
-    writeFileSync(password, account.password);
-    await expectEnd(setup([], {}, ...all), 0);
-    expect(sandbox.subscriptions()).toHaveLength(1);
-  });
-
   it('asks before it replaces a registered subscription', async () => {
     const { setup, sandbox } = await openFolder();
     await expectEnd(setup([...answersWith('', '')]), 0);

@@ -77,14 +77,6 @@ describe('setup --pull', () => {
     expect(existsSync(join(dataDir, 'endpoint-credentials.json'))).toBe(false);
   });
 
-  it('is the default when all registered subscriptions are pull', async () => {
-    const { run, sandbox } = await openFolder();
-    await expectEnd(run([...complete, '--no-stay']), 0);
-    const again = complete.filter((word) => word !== '--pull');
-    await expectEnd(run([...again, '--no-stay', '--subscription', 'second']), 0);
-    expect(sandbox.subscriptions().map(({ type }) => type)).toEqual(['pull', 'pull']);
-  });
-
   it.each(['running', 'paused'] as const)(
     'asks before it reads a %s queue that another program may read',
     async (status) => {
@@ -99,14 +91,4 @@ describe('setup --pull', () => {
       expect(sandbox.subscriptions()).toMatchObject([{ id, status: 'running' }]);
     },
   );
-
-  it('only registers while a receiver runs', async () => {
-    const { run, begin, sandbox } = await openFolder();
-    await expectEnd(run([...complete, '--no-stay']), 0);
-    const running = begin(complete);
-    await expect.poll(running.err).toContain('Waiting for the first notification');
-    const { err } = await expectEnd(run([...complete, '--subscription', 'second']), 0);
-    expect(err).toContain('setup: registered; the receiver is running.');
-    expect(sandbox.subscriptions()).toHaveLength(2);
-  });
 });

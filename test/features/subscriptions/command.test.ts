@@ -1,13 +1,7 @@
 /** `earshot subscriptions` against the sandbox's catalogue. */
 import { describe, expect, test } from 'vitest';
 import { expectEnd, printedJson } from '../../helpers/fake-io.ts';
-import {
-  type AccountContext,
-  asPerson,
-  openAccountContext,
-  rows,
-  unmanaged,
-} from './account-context.ts';
+import { type AccountContext, openAccountContext, rows, unmanaged } from './account-context.ts';
 
 async function openContext(): Promise<AccountContext & { foreignId: string }> {
   const context = await openAccountContext();
@@ -65,15 +59,5 @@ describe('earshot subscriptions', () => {
     expect(rows(context)).toHaveLength(1);
     const { out } = await context.run('subscriptions history default --json');
     expect(JSON.parse(out)[0]).toMatchObject({ action: 'deleted', actor: 'subscriptions' });
-  });
-
-  it('removes the local record of an interrupted deletion', async ({ context }) => {
-    const id = context.sandbox.subscriptions()[1]?.id ?? '';
-    expect(await asPerson(context, id)).toBe(204);
-    await expectEnd(context.run('subscriptions delete default --yes'), 0, 'no longer exists');
-    expect(await context.receiver.store.administration.registrations()).toEqual([]);
-    expect(await context.run('subscriptions delete default --yes')).toMatchObject({
-      code: 2,
-    });
   });
 });

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { expectEnd, runCommand } from '../../helpers/fake-io.ts';
+import { expectEnd, printedJson, runCommand } from '../../helpers/fake-io.ts';
 import { writeSubscriptions } from '../../helpers/filled-store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { createProductContext } from '../products/product-samples.ts';
@@ -20,8 +20,6 @@ function folderWith(subscriptions: object): string {
 describe('filter check', () => {
   it.each<[string, RegExp]>([
     ["foo eq 'bar'", /^error: .*foo.*\n {2}foo eq 'bar'\n {2}\^\^\^\n/],
-    ['Collection/Name eq SENTINEL-2', /'SENTINEL-2'/],
-    [`${collection} and (Online eq true`, /\n {2}.*\n {2} +\^/],
     ['DeletionDate gt 2026-01-01', /DeletedProducts/],
   ])('shows the position in %s, and exits 2', async (filter, message) => {
     const { out, err } = await expectEnd(runCommand(['filter', 'check', filter]), 2);
@@ -57,16 +55,9 @@ describe('filter check', () => {
     [collection, 'Products', '', /^The filter is valid for Products\.\n$/],
     ['DeletionDate gt 2026-01-01', 'DeletedProducts', '', /valid for DeletedProducts/],
     ["contains(Name,'_COG')", 'Products', 'warning: ', /valid for Products/],
-    ['', 'Products', 'warning: ', /every product|valid/],
   ])('accepts %s for %s', async (filter, entity, out, err) => {
     const ended = runCommand(['filter', 'check', filter, '--entity', entity]);
     expect((await expectEnd(ended, 0, err)).out.slice(0, 9)).toBe(out);
-  });
-
-  it('fails with an error for a megabyte of text, and for a thousand parentheses', async () => {
-    for (const text of [`Name eq '${'x'.repeat(2 ** 20)}'`, '('.repeat(1_000)]) {
-      expect(await runCommand(['filter', 'check', text])).toMatchObject({ code: 2 });
-    }
   });
 });
 
@@ -95,8 +86,6 @@ describe('--subscription', () => {
     [[], /Give an expression in quotes/],
     [[collection, '--subscription', 'good'], /either an expression or --subscription/],
     [['--subscription', 'god'], /no subscription "god"\. Did you mean good\?/],
-    [['--subscription', 'alps'], /no subscription "alps"\. Known subscriptions: .*good/],
-    [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
   ])('%j is a usage error', async (words, message) => {
     const { code, out, err } = await runCommand(['filter', 'check', ...words], {
       workingDir: workingDir(),
@@ -115,19 +104,17 @@ describe('--subscription', () => {
   });
 });
 
-describe('filter explain', () => {
-  const filter = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
+const explained = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
 
-  it('explains the filter as text, and needs no data directory', async () => {
-    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
-    const { out } = await expectEnd(runCommand(['filter', 'explain', filter], { env }), 0);
-    expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness/);
-    const { out: json } = await runCommand(['filter', 'explain', filter, '--json'], { env });
-    expect(JSON.parse(json)).toEqual({
-      entity: 'Products',
-      canonical: expect.stringContaining('timeliness'),
-      words: expect.any(Array),
-    });
+it('filter explain explains the filter, and needs no data directory', async () => {
+  const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+  const { out } = await expectEnd(runCommand(['filter', 'explain', explained], { env }), 0);
+  expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness/);
+  expect(
+    await printedJson(runCommand(['filter', 'explain', explained, '--json'], { env })),
+  ).toEqual({
+    ...{ entity: 'Products', canonical: expect.stringContaining('timeliness') },
+    words: expect.any(Array),
   });
 });
 

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { refuseFilters } from '../../../src/features/subscriptions/register-filter.ts';
-import { expectEnd, expectRefusal, printedJson, runCommand } from '../../helpers/fake-io.ts';
+import { expectEnd, expectRefusal, runCommand } from '../../helpers/fake-io.ts';
 import { writeSubscriptions } from '../../helpers/filled-store.ts';
-import { type AccountContext, creations, openAccountContext, rows } from './account-context.ts';
+import { creations, openAccountContext, rows } from './account-context.ts';
 import { creating, desired } from './plan-samples.ts';
 
 const it = test.extend('context', () => openAccountContext());
@@ -66,26 +66,8 @@ describe('register with product flags', () => {
     expect(rows(context)).toEqual([]);
   });
 
-  it('registers although the catalogue cannot count', async ({ context }) => {
-    const failing: typeof fetch = (input, init) =>
-      String(input instanceof Request ? input.url : input).includes('/Products')
-        ? Promise.resolve(new Response('busy', { status: 503 }))
-        : fetch(input, init);
-    const ended = context.run('register --collection S1 --yes', { fetch: failing });
-    await expectEnd(ended, 0, 'Failed to count matching products: ');
-    expect(rows(context)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
-  });
-
-  it('accepts the flags for deletions', async ({ context }) => {
-    const argv = 'register --event deleted --collection S2 --bbox 5,45,11,48 --yes';
-    const words = /The filter matches 0 products deleted in the last 7 days/;
-    await expectEnd(context.run(argv), 0, words);
-  });
-
   it.each<[string[], RegExp]>([
     [['--area', 'nowhere.geojson'], /--area: nowhere\.geojson cannot be read as GeoJSON/],
-    [['--cloud-below', 'much'], /number greater than 0 and at most 100/],
-    [['--sensed', '7d'], /unknown option '--sensed'/],
     [['--subscription', 'My Alps'], /lower-case letters, digits and dashes/],
   ])('refuses %j with the reason', async (flags, reason) => {
     const env = {
@@ -105,7 +87,6 @@ describe('register with product flags', () => {
 
 const good = "Collection/Name eq 'SENTINEL-2'";
 const wrong = "foo eq 'bar'";
-const suspect = `${good} and Online in (true)`;
 
 it('a filter that the catalogue would reject is refused with the position for each subscription, and nothing is created', async ({
   context,
@@ -134,30 +115,4 @@ it('a filter that the catalogue would reject causes only a warning if registered
   expect(written.join('')).toMatch(/^The filter of "alps": error: .*foo/);
   const differences = [creating(one)];
   expect(() => refuseFilters([one], { differences }, { env: {}, stderr })).toThrow(/has errors/);
-});
-
-it('a filter with a common mistake is registered with a warning', async ({ context }) => {
-  const done = await expectEnd(context.run(['register', '--filter', suspect, '--yes']), 0);
-  expect(done.err).toMatch(/The filter of "default": warning: /);
-  expect(rows(context)).toMatchObject([{ filter: suspect }]);
-});
-
-describe('earshot doctor', () => {
-  const filterFindings = async ({ run }: AccountContext) => {
-    const findings: { check: string }[] = await printedJson(run('doctor --json'));
-    return findings.filter(({ check }) => check === 'filters');
-  };
-
-  it('reports nothing without configured filters, and warns of a registered filter with errors', async () => {
-    const context = await openAccountContext();
-    expect(await filterFindings(context)).toEqual([]);
-    await context.run(['register', '--filter', good, '--yes']);
-    const { administration } = context.receiver.store;
-    const [registration] = await administration.registrations();
-    if (registration === undefined) throw new Error('Nothing is registered.');
-    await administration.commit({ save: { ...registration, filter: wrong } });
-    expect(await filterFindings(context)).toMatchObject([
-      { level: 'warning', nextStep: expect.stringContaining('earshot subscriptions show default') },
-    ]);
-  });
 });

@@ -1,11 +1,10 @@
 /** `earshot register` with pull subscriptions, against the sandbox's catalogue, over real sockets. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, printedJson, startCommand } from '../../helpers/fake-io.ts';
-import { type AccountContext, asPerson, openAccountContext, unmanaged } from './account-context.ts';
+import { writeSubscriptions } from '../../helpers/filled-store.ts';
+import { type AccountContext, openAccountContext, unmanaged } from './account-context.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
@@ -33,14 +32,6 @@ async function openQueue(service: Partial<SandboxOptions>['service'] = {}) {
     expect(subscriptions(context)).toEqual(expected);
   };
   return { ...context, expectStored };
-}
-
-/** Writes a file with one pull subscription. */
-function writeConfig({ folder }: Pick<AccountContext, 'folder'>, ...names: string[]): void {
-  const entries = names.map((name) => [name, { type: 'pull', filter }]);
-  const config = { subscriptions: Object.fromEntries(entries) };
-  const text = `export default ${JSON.stringify(config)};`;
-  writeFileSync(join(folder, 'earshot.config.ts'), text);
 }
 
 function subscriptions({ sandbox }: Pick<AccountContext, 'sandbox'>) {
@@ -155,25 +146,14 @@ describe('a change of a pull subscription', () => {
     await context.expectStored(`pull running ${otherFilter}`);
   });
 
-  it('that fails says how to continue', async () => {
-    const context = await openQueue();
-    const failing: typeof fetch = async (input, init) =>
-      input instanceof Request && input.method === 'DELETE'
-        ? new Response('', { status: 400 })
-        : fetch(input, init);
-    const failed = context.run(change, { fetch: failing });
-    await expectEnd(failed, 1, 'The change is not complete. To continue: `earshot register`.');
-    await expectEnd(context.run(change), 0);
-    await context.expectStored(`pull running ${otherFilter}`);
-  });
-
   it('that removes it from earshot.config.ts stores what is left in its queue', async () => {
     const context = await openPull();
-    writeConfig(context, 'second', 'default');
+    const pull = { type: 'pull', filter };
+    writeSubscriptions(context, { second: pull, default: pull });
     await expectEnd(context.run('register --yes'), 0);
     await context.sandbox.publishNow(60);
     const queued = context.sandbox.queues()[0]?.length ?? 0;
-    writeConfig(context, 'default');
+    writeSubscriptions(context, { default: pull });
     await expectEnd(context.run('register --prune --yes'), 0);
     expect(subscriptions(context)).toHaveLength(1);
     expect(await context.receiver.store.lastPosition()).toBe(queued);
@@ -203,16 +183,6 @@ describe('maintenance of a pull subscription', () => {
     const registrations = await context.receiver.store.administration.registrations();
     expect(registrations).toMatchObject([{ subscriptionId: null, unfinished: true }]);
     expect(context.sandbox.subscriptions()).toHaveLength(1);
-  });
-
-  it('creates what is gone again, and adopts no foreign queue', async () => {
-    const context = await openPull();
-    await context.run(pulled);
-    await asPerson(context, context.sandbox.subscriptions()[0]?.id ?? '');
-    const foreign = context.sandbox.addSubscription({ type: 'pull', filter });
-    expect((await expectEnd(context.run('maintain'), 0)).out).toContain('recreated');
-    const [known] = await context.receiver.store.administration.registrations();
-    expect(known?.subscriptionId).not.toBe(foreign.id);
   });
 });
 

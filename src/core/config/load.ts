@@ -3,7 +3,6 @@
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../terms/app-error.ts';
 import { nearestName } from '../terms/text.ts';
-import type { FileKey } from './subscriptions-file.ts';
 
 /** A variable. The schema parses its text; `default` is a text too. */
 export interface Variable {
@@ -88,9 +87,9 @@ export interface SettingsSlot {
   variables: Variables;
   sections: Sections;
   /** Keys of `earshot.config.ts`. */
-  fileKeys?: Readonly<Record<string, FileKey>>;
+  fileKeys?: Readonly<Record<string, z.ZodType>>;
   /** Keys of each subscription in `earshot.config.ts`. */
-  subscriptionKeys?: Readonly<Record<string, FileKey>>;
+  subscriptionKeys?: Readonly<Record<string, z.ZodType>>;
   groups?: Readonly<Partial<Record<SettingsGroup, readonly string[]>>>;
 }
 
@@ -98,8 +97,8 @@ export interface SettingsSlot {
 export interface Settings {
   variables: Variables;
   sections: Sections;
-  fileKeys: Readonly<Record<string, FileKey>>;
-  subscriptionKeys: Readonly<Record<string, FileKey>>;
+  fileKeys: Readonly<Record<string, z.ZodType>>;
+  subscriptionKeys: Readonly<Record<string, z.ZodType>>;
   groups: Readonly<Record<SettingsGroup, readonly string[]>>;
 }
 

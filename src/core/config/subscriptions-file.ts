@@ -48,13 +48,6 @@ export const fileNameRule = 'use lower-case letters, digits and dashes; at most 
 
 const noSubscriptions = 'missing. Write subscriptions: { <name>: { filter: … } }.';
 
-/** A key that a feature adds to the file, or to each subscription. */
-export interface FileKey {
-  schema: z.ZodType;
-  /** Returns the known fields at a path in the value. */
-  fieldsAt: (path: readonly PropertyKey[]) => readonly string[];
-}
-
 /** A subscription of the file. Features declare their keys in these interfaces. */
 export interface FileSubscription extends z.output<z.ZodObject<typeof subscriptionFields>> {}
 export interface SubscriptionInput extends z.input<z.ZodObject<typeof subscriptionFields>> {}
@@ -71,10 +64,10 @@ export interface EarshotConfig {
 }
 
 function configSchemaOf({ fileKeys, subscriptionKeys }: Settings) {
-  const schemas = (keys: Readonly<Record<string, FileKey>>) =>
-    Object.fromEntries(Object.entries(keys).map(([key, { schema }]) => [key, schema.optional()]));
+  const optional = (keys: Readonly<Record<string, z.ZodType>>) =>
+    Object.fromEntries(Object.entries(keys).map(([key, schema]) => [key, schema.optional()]));
   const subscription = z.strictObject(
-    { ...subscriptionFields, ...schemas(subscriptionKeys) },
+    { ...subscriptionFields, ...optional(subscriptionKeys) },
     subscriptionAdvice,
   );
   return z
@@ -82,7 +75,7 @@ function configSchemaOf({ fileKeys, subscriptionKeys }: Settings) {
       subscriptions: z
         .record(z.string().regex(subscriptionNamePattern, fileNameRule), subscription)
         .optional(),
-      ...schemas(fileKeys),
+      ...optional(fileKeys),
     })
     .refine((file) => Object.values(file).some((value) => value !== undefined), {
       path: ['subscriptions'],
@@ -124,10 +117,11 @@ export async function readConfigFile({
 }: ConfigPlace): Promise<ConfigFile | null> {
   const path = join(workingDir, subscriptionsFileName);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
-  const result = configSchemaOf(settings).safeParse(await defaultExportOf(path));
+  const schema = configSchemaOf(settings);
+  const result = schema.safeParse(await defaultExportOf(path));
   // The keys of features were parsed by the schemas that define their types.
   if (result.success) return result.data as ConfigFile;
-  const details = result.error.issues.map((issue) => describe(issue, settings));
+  const details = result.error.issues.map((issue) => describe(issue, schema));
   throw new AppError('configuration', faultsOf(path), { details });
 }
 
@@ -162,7 +156,7 @@ function reasonOf(cause: unknown): string {
   return line === undefined ? reason : `line ${line}: ${reason}`;
 }
 
-function describe(issue: z.core.$ZodIssue, settings: Settings): string {
+function describe(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   const where = issue.path.length === 0 ? 'the default export' : issue.path.join('.');
   // The reason for an invalid name is one level deeper.
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
@@ -172,16 +166,16 @@ function describe(issue: z.core.$ZodIssue, settings: Settings): string {
   if (where === 'subscriptions' && issue.code === 'invalid_type') {
     return `subscriptions: ${noSubscriptions}`;
   }
-  if (issue.code === 'unrecognized_keys') return `${where}: ${unknownFields(issue, settings)}`;
+  if (issue.code === 'unrecognized_keys')
+    return `${where}: ${unknownFields(issue, fieldsAt(schema, issue.path))}`;
   if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
   return `${where}: ${(inner ?? issue).message.replace(/\.$/, '')}.`;
 }
 
 function unknownFields(
-  { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
-  settings: Settings,
+  { keys }: z.core.$ZodIssueUnrecognizedKeys,
+  known: readonly string[],
 ): string {
-  const known = fieldsAt(path, settings);
   const messages = keys.map((key) => {
     const nearest = nearestName(key, known);
     const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
@@ -190,16 +184,17 @@ function unknownFields(
   return `${messages.join(' ')} Known fields: ${known.join(', ')}.`;
 }
 
-function fieldsAt(
-  [part, name, ...deeper]: readonly PropertyKey[],
-  { fileKeys, subscriptionKeys }: Settings,
-): readonly string[] {
-  if (name === undefined) return ['subscriptions', ...Object.keys(fileKeys)];
-  if (part !== 'subscriptions') return fileKeys[String(part)]?.fieldsAt(deeper) ?? [];
-  const [key, ...inner] = deeper;
-  if (key === undefined)
-    return [...Object.keys(subscriptionFields), ...Object.keys(subscriptionKeys)];
-  return subscriptionKeys[String(key)]?.fieldsAt(inner) ?? [];
+/** Returns the fields of the object at a path in a schema. */
+function fieldsAt(schema: unknown, path: readonly PropertyKey[]): readonly string[] {
+  const [name, ...deeper] = path;
+  if (schema instanceof z.ZodOptional) return fieldsAt(schema.unwrap(), path);
+  if (schema instanceof z.ZodPipe)
+    return [schema.in, schema.out].flatMap((one) => fieldsAt(one, path));
+  if (schema instanceof z.ZodRecord) return fieldsAt(schema.valueType, deeper);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return name === undefined
+    ? Object.keys(schema.shape)
+    : fieldsAt(schema.shape[String(name)], deeper);
 }
 
 /** Module that the file imports as 'earshot': the sources in a checkout, otherwise the build. */

@@ -3,7 +3,7 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type FileKey, fileNameRule } from '../../core/config/subscriptions-file.ts';
+import { fileNameRule } from '../../core/config/subscriptions-file.ts';
 import { filterSchema } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
@@ -86,12 +86,6 @@ export const sinkSchema = z
 /** A sink in the file, parsed. */
 export type SinkInput = z.output<typeof sinkSchema>;
 
-/** Returns the known fields at a path in a sink. */
-function sinkFields([name]: readonly PropertyKey[]): readonly string[] {
-  if (name === undefined) return Object.keys(sinkSchema.shape);
-  return kinds[names.indexOf(name as SinkKindName)]?.targetFields ?? [];
-}
-
 /**
  * Returns the target and concurrency of a sink. File paths are relative to the folder; problems with files are added
  * to `problems`, without their content.
@@ -148,13 +142,10 @@ export const variables = {};
 
 export const sections = {};
 
-const sinks: FileKey = {
-  schema: z.record(
-    z.string().regex(sinkNamePattern, fileNameRule),
-    sinkSchema,
-    "must be an object with a name for each sink, such as { archive: { command: ['node', 'act.js'] } }",
-  ),
-  fieldsAt: sinkFields,
-};
+const sinks = z.record(
+  z.string().regex(sinkNamePattern, fileNameRule),
+  sinkSchema,
+  "must be an object with a name for each sink, such as { archive: { command: ['node', 'act.js'] } }",
+);
 
 export const fileKeys = { sinks };

@@ -44,8 +44,6 @@ interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: SinkFields<Fields>): string[];
-  /** Fields of its target, for advice about misspelt names. */
-  targetFields?: readonly string[];
   /** Formats that it supports, in addition to `document`. */
   formats?: readonly FormatName[];
   /** Default number of deliveries at a time. */

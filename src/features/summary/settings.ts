@@ -7,7 +7,6 @@ import {
   type Loaded,
   type Reader,
 } from '../../core/config/load.ts';
-import type { FileKey } from '../../core/config/subscriptions-file.ts';
 import * as values from '../../core/config/variables.ts';
 import { variables as indexVariables } from '../products/settings.ts';
 import {
@@ -70,30 +69,23 @@ const ruleForms = {
 const ruleAdvice = 'use off, each, digest, { each: { filter: … } } or { digest: { window: … } }';
 
 /** The rule `summary` of a subscription in any of its forms. Filters are parsed later. */
-const summaryKey: FileKey = {
-  schema: z.preprocess(
-    (value) => (summaryRuleKinds.some((kind) => kind === value) ? { [String(value)]: {} } : value),
-    z
-      .strictObject(
-        {
-          off: z.strictObject({}).optional(),
-          each: ruleForms.each.optional(),
-          digest: ruleForms.digest.optional(),
-        },
-        { error: objectOr(ruleAdvice) },
-      )
-      .refine((rule) => Object.values(rule).filter(Boolean).length === 1, ruleAdvice)
-      .transform(({ each, digest }): SummaryRule => {
-        if (digest !== undefined) return { kind: 'digest', ...digest };
-        return { ...plainSummaryRule(each === undefined ? 'off' : 'each'), ...each };
-      }),
-  ),
-  fieldsAt: ([form, ...deeper]) => {
-    if (form === undefined) return Object.keys(ruleForms);
-    const shape = form === 'each' ? ruleForms.each.shape : ruleForms.digest.shape;
-    return deeper.length > 0 ? [] : Object.keys(shape);
-  },
-};
+const summaryKey = z.preprocess(
+  (value) => (summaryRuleKinds.some((kind) => kind === value) ? { [String(value)]: {} } : value),
+  z
+    .strictObject(
+      {
+        off: z.strictObject({}).optional(),
+        each: ruleForms.each.optional(),
+        digest: ruleForms.digest.optional(),
+      },
+      { error: objectOr(ruleAdvice) },
+    )
+    .refine((rule) => Object.values(rule).filter(Boolean).length === 1, ruleAdvice)
+    .transform(({ each, digest }): SummaryRule => {
+      if (digest !== undefined) return { kind: 'digest', ...digest };
+      return { ...plainSummaryRule(each === undefined ? 'off' : 'each'), ...each };
+    }),
+);
 
 export const variables = defineVariables({
   EARSHOT_SUMMARY: {

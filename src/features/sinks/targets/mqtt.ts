@@ -117,7 +117,6 @@ export const mqtt = defineSinkKind({
     mqtt?.metadataId === undefined || format === 'wis2'
       ? []
       : ["mqtt.metadataId requires format: 'wis2'"],
-  targetFields: Object.keys(mqttSchema.shape),
   formats: ['cloudevents', 'wis2'],
   concurrency: 32,
   settings: ({ mqtt, format = 'document' }, readFile): MqttSettings => {

@@ -104,7 +104,6 @@ export const nats = defineSinkKind({
     /** A stream of NATS JetStream. */
     nats: natsSchema.optional(),
   },
-  targetFields: Object.keys(natsSchema.shape),
   formats: ['cloudevents'],
   concurrency: 32,
   settings: ({ nats, format }, readFile): NatsSettings => {

@@ -106,7 +106,6 @@ export const postgres = defineSinkKind({
     /** Tables of a PostgreSQL database. */
     postgres: postgresSchema.optional(),
   },
-  targetFields: Object.keys(postgresSchema.shape),
   concurrency: connectionsMax,
   settings: ({ postgres }, readFile): PostgresSettings => {
     if (postgres === undefined) throw new Error('The schema requires a target.');

@@ -20,8 +20,6 @@ interface Connection {
   open: Map<ServerResponse, number>;
   /** The last request succeeded: on the public listener, the client has the credentials. */
   lastSucceeded: boolean;
-  /** A written response that the client has not read yet, and the time since when. */
-  unread: { response: ServerResponse; sinceMs: number } | null;
 }
 
 /**
@@ -88,12 +86,6 @@ export function capConnections(
     closeIdle: (): void => {
       for (const { socket, open } of connections) if (open.size === 0) socket.destroy();
     },
-    /** Closes connections whose response was already unread in a call at least `timeoutMs` ago. */
-    closeUnread: (timeoutMs: number): void => {
-      for (const connection of connections) {
-        if (isUnreadFor(connection, timeoutMs)) connection.socket.destroy();
-      }
-    },
   };
 }
 
@@ -123,7 +115,7 @@ function createConnectionIndex() {
 function newConnection(socket: Socket): Connection {
   const network = networkOf(socket.remoteAddress ?? '');
   const openedMs = performance.now();
-  return { socket, network, openedMs, open: new Map(), lastSucceeded: false, unread: null };
+  return { socket, network, openedMs, open: new Map(), lastSucceeded: false };
 }
 
 /** Adds a network; drops the one whose last success is oldest. */
@@ -160,16 +152,6 @@ function isSlow({ open }: Connection): boolean {
 function isIdle({ open }: Connection): boolean {
   for (const response of open.keys()) if (!response.writableEnded) return false;
   return true;
-}
-
-function isUnreadFor(connection: Connection, timeoutMs: number): boolean {
-  const response = [...connection.open.keys()].find(({ writableEnded }) => writableEnded);
-  if (response === undefined) connection.unread = null;
-  else if (connection.unread?.response !== response) {
-    connection.unread = { response, sinceMs: performance.now() };
-  }
-  const { unread } = connection;
-  return unread !== null && performance.now() - unread.sinceMs >= timeoutMs;
 }
 
 /**

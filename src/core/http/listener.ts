@@ -67,8 +67,8 @@ const defaultLimits = Object.freeze({
   /** Maximum idle time between two requests. */
   keepAliveTimeoutMs: 60_000,
   handshakeTimeoutMs: 10_000,
-  /** Maximum time for the client to read a response; then the connection is closed. */
-  answerTimeoutMs: 30_000,
+  /** Maximum time without progress on a connection: a client that does not read its response is disconnected. */
+  stallTimeoutMs: 60_000,
   connectionsMax: 1_000,
   /** At the maximum number of connections, a new HTTPS connection is protected from being closed for this time. */
   protectionMs: 5_000,
@@ -98,9 +98,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   const protectionMs = options.keyPair === undefined ? 0 : limits.protectionMs;
   const cap = capConnections(server, { ...limits, protectionMs });
   answerBrokenRequests(server);
-  const closeUnread = () => cap.closeUnread(limits.answerTimeoutMs);
-  const timer = setInterval(closeUnread, Math.min(1_000, limits.answerTimeoutMs)).unref();
-  server.once('close', () => clearInterval(timer));
+  server.setTimeout(limits.stallTimeoutMs);
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));

@@ -3,7 +3,7 @@
  * Applies changes of earshot.config.ts to them.
  */
 import { join } from 'node:path';
-import { type Io, pause, untilAborted } from '../core/cli/io.ts';
+import { type Io, pause, untilAborted, within } from '../core/cli/io.ts';
 import {
   type ConfigPlace,
   readConfigFile,
@@ -193,11 +193,9 @@ function removed(path: string): AppError {
 
 /** Checks all parts of the file. Rejects with `configuration` and the problems. */
 async function checkWhole(place: Place): Promise<void> {
-  const done = new AbortController();
   const check = Promise.all(place.features.map(({ checkConfigFile }) => checkConfigFile?.(place)));
-  const late = pause(loadTimeoutMs, done.signal).then(() => {
+  await within(loadTimeoutMs, check, () => {
     const problem = `The file did not load within ${loadTimeoutMs / 1_000} s.`;
     throw new AppError('configuration', problem);
   });
-  await Promise.race([check, late]).finally(() => done.abort());
 }

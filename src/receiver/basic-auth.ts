@@ -1,7 +1,6 @@
 /** HTTP Basic authentication (RFC 7617): accepts valid credentials; responds 401 or 429 to other requests. */
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { parse, serialize } from 'hono/utils/cookie';
 import type { CredentialPair } from '../core/config/endpoint-credentials.ts';
 import { createClientAddress, networkOf } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';
@@ -21,23 +20,21 @@ export interface GateOptions {
   trustedProxies?: readonly string[];
   /**
    * Limits guessing of a password that a user chose: after the maximum of failures, all logins of the address are
-   * refused, valid ones too, unless the request has the cookie of an earlier login. By default, valid credentials are
-   * always accepted: the sender of notifications may share an address with an attacker.
+   * refused, valid ones too. By default, valid credentials are always accepted: the sender of notifications may share an
+   * address with an attacker.
    */
-  devices?: DeviceCookies;
+  blocksAddresses?: boolean;
 }
 
-/** Maximum failures per minute from one address or device; then the response is 429. */
+/** Maximum failures per minute from one address; then the response is 429. */
 const failuresPerMinuteMax = 100;
 /** Maximum log lines per minute about one address; the next line is that it gets 429. */
 const linesPerAddressMax = 10;
 /** Maximum log lines per minute in total: an IPv6 network has enough addresses to fill a disk. */
 const linesPerMinuteMax = 30;
 
-/** User name of an accepted request with the cookie to set, or the response to a refused one. */
-type Login =
-  | { username: string; cookie?: string | undefined; refusal?: never }
-  | { cookie?: never; refusal: Response };
+/** User name of an accepted request, or the response to a refused one. */
+type Login = { username: string; refusal?: never } | { refusal: Response };
 
 /**
  * Creates a check that accepts requests with valid credentials, and returns a response for others. A GET without a
@@ -47,19 +44,19 @@ export function createGate(
   options: GateOptions,
   onRefusal: () => void,
 ): (incoming: IncomingMessage) => Login {
-  const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [], devices } = options;
+  const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] } = options;
+  const { blocksAddresses = false } = options;
   const failed = createMinuteCounter(nowUs);
   const clientAddress = createClientAddress(trustedProxies);
   const warn = createLoginLog(log, nowUs);
   // Failed logins of users and of the sender have different causes.
-  const listener = devices === undefined ? 'public' : 'private';
+  const listener = blocksAddresses ? 'private' : 'public';
   return (incoming) => {
-    const device = devices?.idOf(incoming) ?? null;
     const address = clientAddress(incoming);
-    const key = device === null ? networkOf(address) : `device ${device}`;
-    const isBlocked = devices !== undefined && failed.count(key) >= failuresPerMinuteMax;
+    const key = networkOf(address);
+    const isBlocked = blocksAddresses && failed.count(key) >= failuresPerMinuteMax;
     const username = isBlocked ? null : checkCredentials(incoming.headers.authorization);
-    if (username !== null) return { username, cookie: devices?.cookieFor(incoming) };
+    if (username !== null) return { username };
     const requestId = newRequestId();
     // Tries no password: a probe of `earshot doctor`, or a scan.
     if (incoming.method === 'GET' && incoming.headers.authorization === undefined) {
@@ -91,7 +88,7 @@ function unauthorized(requestId: string): Response {
 }
 
 /** Logs failed logins up to a limit per minute, so that they cannot fill the disk. */
-export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
+function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
   const logged = createMinuteCounter(nowUs);
   return (fields, message) => {
     const lines = logged.add('all');
@@ -188,53 +185,4 @@ function parseHeader(header: string | undefined): { username: Buffer; password: 
 
 function digest(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer');
-}
-
-const name = 'earshot-device';
-const lifetimeSeconds = 30 * 86_400;
-const form = /^([\w-]{1,64})\.(\d{1,12})\.([\w-]{43})$/;
-
-export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
-
-/** `newId` must be unpredictable. The key is valid for this process: after a restart, cookies are issued again. */
-export function createDeviceCookies({
-  nowUs,
-  newId,
-}: {
-  nowUs: () => number;
-  newId: () => string;
-}) {
-  const key = `${newId()} ${newId()}`;
-  const nowSeconds = () => Math.floor(nowUs() / 1_000_000);
-  const sign = (text: string) => createHmac('sha256', key).update(text).digest('base64url');
-
-  /** Returns id and remaining time of a valid cookie; null for others. */
-  function read({ headers }: IncomingMessage): { id: string; leftSeconds: number } | null {
-    const { [name]: value = '' } = parse(headers.cookie ?? '', name);
-    const [, id = '', expirySeconds = '', signature = ''] = form.exec(value) ?? [];
-    const expected = sign(`${id}.${expirySeconds}`);
-    const leftSeconds = Number(expirySeconds) - nowSeconds();
-    const isSigned =
-      signature.length === expected.length &&
-      timingSafeEqual(Buffer.from(signature), Buffer.from(expected));
-    return isSigned && leftSeconds > 0 ? { id, leftSeconds } : null;
-  }
-
-  return {
-    /** Returns the id in a valid cookie; null for others. */
-    idOf: (incoming: IncomingMessage): string | null => read(incoming)?.id ?? null,
-    /** Returns the cookie to set after a login; undefined if the request has one that stays valid. */
-    cookieFor: (incoming: IncomingMessage): string | undefined => {
-      if ((read(incoming)?.leftSeconds ?? 0) > lifetimeSeconds / 2) return undefined;
-      const text = `${newId()}.${nowSeconds() + lifetimeSeconds}`;
-      return serialize(name, `${text}.${sign(text)}`, {
-        httpOnly: true,
-        sameSite: 'Strict',
-        path: '/',
-        maxAge: lifetimeSeconds,
-        // The listener itself has plain HTTP only; a proxy reports HTTPS.
-        secure: /^\s*https\b/i.test(String(incoming.headers['x-forwarded-proto'] ?? '')),
-      });
-    },
-  };
 }

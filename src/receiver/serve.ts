@@ -6,7 +6,7 @@ import {
   type UnreadyReason,
 } from '../core/api/app.ts';
 import { type ConsoleParts, loadListenerSlots } from '../core/api/listener-slot.ts';
-import { type Io, pause } from '../core/cli/io.ts';
+import { type Io, within } from '../core/cli/io.ts';
 import { nameCalled } from '../core/cli/output.ts';
 import type { ServeConfig, StartConfig } from '../core/config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
@@ -21,7 +21,7 @@ import type { Logger, Receipt } from '../core/terms/ports.ts';
 import { openConfiguredStore, type Store } from '../store/store.ts';
 import { tablesOf } from '../store/tables.ts';
 import { createReceiverApp } from './app.ts';
-import { createCredentialCheck, createDeviceCookies, createGate } from './basic-auth.ts';
+import { createCredentialCheck, createGate } from './basic-auth.ts';
 import { startDeliveryMarks } from './own-jobs.ts';
 import type { JobContext, ServedCertificate, Service, ServiceContext } from './slots.ts';
 
@@ -269,16 +269,11 @@ async function serveQueries(
   const { listen, password, url: consoleUrl, ...served } = console;
   const closing = new AbortController();
   const gate = { log: parts.log, nowUs, newRequestId: newId };
+  const checkCredentials = createCredentialCheck([{ username, password: password ?? '' }]);
   const authorize =
     password === undefined
       ? null
-      : createGate(
-          {
-            ...{ ...gate, devices: createDeviceCookies({ nowUs, newId }) },
-            checkCredentials: createCredentialCheck([{ username, password }]),
-          },
-          () => undefined,
-        );
+      : createGate({ ...gate, checkCredentials, blocksAddresses: true }, () => undefined);
   const tables = tablesOf(features).map(({ group }) => [group, Reflect.get(store, group)]);
   const options = {
     ...{ ...Object.fromEntries(tables), notifications: store, quarantine: store },
@@ -327,15 +322,11 @@ async function writeFault(
   store: Pick<Store, 'checkWritable' | 'isWriterRunning'>,
   timeoutMs: number,
 ): Promise<UnreadyReason | null> {
-  const done = new AbortController();
-  const timeout = pause(timeoutMs, done.signal).then(() => 'writer' as const);
   const fault = store.checkWritable().then(
     () => null,
     () => (store.isWriterRunning() ? 'store' : 'writer'),
   );
-  const first = await Promise.race([fault, timeout]);
-  done.abort();
-  return first;
+  return within(timeoutMs, fault, () => 'writer' as const);
 }
 
 function certificateFault(

@@ -4,10 +4,16 @@ import { execFile } from 'node:child_process';
 import { registeredSubscriptions } from '../admin/operations.ts';
 import { needsEndpoint } from '../admin/settings.ts';
 import { defineCommand } from '../core/cli/command.ts';
-import { type Io, pause, untilAborted } from '../core/cli/io.ts';
+import { type Io, pause, untilAborted, within } from '../core/cli/io.ts';
 import { loadServed, type ServeConfig } from '../core/config/config.ts';
 import { checkConsolePassword } from '../core/doctor/steps.ts';
-import { type Closers, createClosers } from '../core/host/job.ts';
+import {
+  type Closers,
+  createClosers,
+  type Job,
+  type JobOptions,
+  startJob,
+} from '../core/host/job.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
 import type { Intake, Logger } from '../core/terms/ports.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -214,63 +220,45 @@ const notifyTimeoutMs = 10_000;
 /** Below the store's own timeout of 30 s, so that an unanswered call is detected as such. */
 const storeTimeoutMsMax = 10_000;
 
-interface Watched {
-  store: Pick<Intake, 'checkWritable'>;
-  log: Logger;
-}
-
 /**
  * Reports that the receiver is up, then sends heartbeats at half of the watchdog's interval (sd_watchdog_enabled(3)),
  * as long as the event loop runs and the store answers. Does nothing without NOTIFY_SOCKET. `stop` reports that the
  * service is stopping, and ends the heartbeats.
  */
-export function startSystemdNotices({ env, store, log }: Watched & Pick<Io, 'env'>): {
-  stop(): void;
-} {
+export function startSystemdNotices({
+  env,
+  store,
+  log,
+}: { store: Pick<Intake, 'checkWritable'>; log: Logger } & Pick<Io, 'env'>): Job {
   // Not set, or empty: no service manager.
-  if (!env.NOTIFY_SOCKET) return { stop: () => undefined };
+  if (!env.NOTIFY_SOCKET) return { stop: async () => undefined };
   const notify = createNotify(env, log);
-  const stopping = new AbortController();
   void notify('READY=1');
   // Ignores WATCHDOG_PID: the unit accepts messages of all its processes (NotifyAccess=all).
-  const watchdogMs = Number(env.WATCHDOG_USEC) / 1000;
-  const { signal } = stopping;
-  if (watchdogMs > 0) void sendHeartbeats(watchdogMs / 2, { store, log, notify, signal });
+  const intervalMs = Number(env.WATCHDOG_USEC) / 2_000;
+  const timeoutMs = Math.min(storeTimeoutMsMax, intervalMs / 4);
+  // After a slow answer, checks again soon: there is time for several attempts.
+  const retryMs = intervalMs / 40;
+  const heartbeat: JobOptions = {
+    every: { firstMs: intervalMs, intervalMs, retryMs, retryMsMax: retryMs },
+    run: async () => {
+      // A refusal is an answer: a restart does not free disk space.
+      const answer = store.checkWritable().catch(() => undefined);
+      await within(timeoutMs, answer, () => {
+        throw new AppError('unavailable', `No answer within ${timeoutMs} ms.`);
+      });
+      await notify('WATCHDOG=1');
+    },
+    failed: 'store does not answer; heartbeat to systemd skipped',
+    stopGraceMs: 0,
+  };
+  const job = intervalMs > 0 ? startJob(heartbeat, { pause, random: () => 0.5, log }) : null;
   return {
-    stop: () => {
-      stopping.abort();
+    stop: async () => {
+      await job?.stop();
       void notify('STOPPING=1');
     },
   };
-}
-
-async function sendHeartbeats(
-  intervalMs: number,
-  deps: Watched & { notify: ReturnType<typeof createNotify>; signal: AbortSignal },
-): Promise<void> {
-  const { store, log, notify, signal } = deps;
-  const timeoutMs = Math.min(storeTimeoutMsMax, intervalMs / 4);
-  let waitMs = intervalMs;
-  for (;;) {
-    await pause(waitMs, signal);
-    if (signal.aborted) return;
-    const alive = await answers(store, timeoutMs);
-    // After a slow answer, checks again soon: there is time for several attempts.
-    waitMs = alive ? intervalMs : intervalMs / 40;
-    if (alive) await notify('WATCHDOG=1');
-    else log.error({ timeoutMs }, 'store does not answer; heartbeat to systemd skipped');
-  }
-}
-
-/** True if the store answers in time, even with a refusal: a restart does not free disk space. */
-async function answers(store: Pick<Intake, 'checkWritable'>, timeoutMs: number): Promise<boolean> {
-  const enough = new AbortController();
-  const timeout = pause(timeoutMs, enough.signal).then(() => false);
-  const answer = store.checkWritable().then(
-    () => true,
-    () => true,
-  );
-  return Promise.race([answer, timeout]).finally(() => enough.abort());
 }
 
 /**

@@ -22,7 +22,6 @@ import type { Logger } from '../terms/ports.ts';
 import { type ApiRoute, openApiDocument } from './api-route.ts';
 import type { ConsoleParts, PathRow, Protocol, ServedRoute } from './listener-slot.ts';
 import {
-  createLane,
   createQueryLine,
   type Environment,
   type QueryLine,
@@ -76,16 +75,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   app.use(share);
   app.use(async (c, next) => {
     c.set('address', addresses.addressOf(c.req));
-    let cookie: string | undefined;
-    const onLogin = (given: string | undefined) => {
-      cookie = given;
-    };
-    const refusal =
-      guard(c.env.incoming, c.req.path, onLogin) ?? answers.refusedMethod(c.req, newRequestId);
+    const refusal = guard(c.env.incoming, c.req.path) ?? answers.refusedMethod(c.req, newRequestId);
     if (refusal === undefined) await next();
     else c.res = refusal;
     c.header(...sameOrigin);
-    if (cookie !== undefined) c.header('Set-Cookie', cookie);
   });
 
   const lines = createLines(options);
@@ -122,14 +115,12 @@ type Lines = Record<ServedRoute['line'] | 'pages', QueryLine>;
 /** Creates the lines of queries. Each kind has its own thread, so that neither waits for the other; pages use both. */
 function createLines(options: Pick<ConsoleOptions, 'limits'>): Lines {
   const limits = { ...queryLineDefaults, ...options.limits };
-  // At most one query of products is slow, so that the others pass it between its steps.
-  const slow = createLane(1, limits.waitingMax);
   return {
     log: createQueryLine(limits),
-    products: createQueryLine(limits, slow),
-    pages: createQueryLine(limits, slow),
+    products: createQueryLine(limits),
+    pages: createQueryLine(limits),
     // A large answer needs some ten megabytes: one at a time, of any path.
-    large: createQueryLine({ ...limits, atOnceMax: 1 }, slow),
+    large: createQueryLine({ ...limits, atOnceMax: 1 }),
     none: atOnce,
   };
 }
@@ -200,15 +191,12 @@ function logFailure(err: Error, fields: { requestId: string; path: string }, log
   else log.error({ ...fields, status, err }, 'query failed');
 }
 
-/** Returns the refusal of a request without valid credentials; for others, a cookie to set, if any. */
-type Authorize = (incoming: IncomingMessage) => {
-  readonly refusal?: Response;
-  readonly cookie?: string | undefined;
-};
-
 interface GuardOptions {
-  /** Null without a password: then only names of this machine are allowed as Host. */
-  authorize: Authorize | null;
+  /**
+   * Returns the refusal of a request without valid credentials. Null without a password: then only names of this machine
+   * are allowed as Host.
+   */
+  authorize: ((incoming: IncomingMessage) => { readonly refusal?: Response }) | null;
   /** Host of the listen address. */
   listenHost: string;
   newRequestId: () => string;
@@ -237,11 +225,7 @@ function createConsoleGuard({
   answers: Pick<Answers, 'forbidden'>;
 }) {
   const listenName = hostInUrl(listenHost).toLowerCase();
-  return (
-    incoming: IncomingMessage,
-    path: string,
-    onLogin: (cookie: string | undefined) => void,
-  ): Response | undefined => {
+  return (incoming: IncomingMessage, path: string): Response | undefined => {
     const { host } = incoming.headers;
     const isLink = isPagePath(path) && isLinkToPage(incoming);
     const isAllowed = isReadable(incoming, path) || isLink;
@@ -251,9 +235,7 @@ function createConsoleGuard({
     }
     if (authorize !== null) {
       if (healthPaths.includes(path)) return undefined;
-      const { refusal, cookie } = authorize(incoming);
-      onLogin(cookie);
-      return refusal;
+      return authorize(incoming).refusal;
     }
     if (host === undefined) return undefined;
     const name = host.replace(/:\d*$/, '').toLowerCase();

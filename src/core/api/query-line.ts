@@ -1,10 +1,11 @@
-/** Limits queries: a few run at a time, one of them for long; others wait in a queue, and all have a timeout. */
+/** Limits queries: a few run at a time, others wait in a queue, and all have a timeout. */
 
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { filterDepthMax } from '../../filter/cursor.ts';
+import { within } from '../cli/io.ts';
 import { createBodyReceiver } from '../http/request-body.ts';
 import { AppError } from '../terms/app-error.ts';
 import { isTooDeep } from '../terms/notification.ts';
@@ -14,10 +15,6 @@ export interface QueryLineOptions {
   /** Maximum number of concurrent queries, and of queries that wait. */
   atOnceMax: number;
   waitingMax: number;
-  /** Time after which a query is slow: a second, in which four queries use some 200 ms of the thread each. */
-  quickMs: number;
-  /** Timeout of a slow query, while it runs. */
-  slowMs: number;
   /** Timeout for waiting and running together. */
   timeoutMs: number;
   /** Maximum time for which a client that reads slowly keeps the slot of its query; 5 s by default. */
@@ -29,8 +26,6 @@ export interface QueryLineOptions {
  * closed the connection. Then this rejects immediately, with `unavailable` or `cancelled`; the slot is free when the
  * query has ended. Otherwise it is free when the answer is sent, so that few answers are in memory. Rejects with
  * `unavailable` when the queue is full.
- *
- * A slow query gives its slot to others, and continues in the slow lane; if that is taken, it starts again there later.
  */
 export type QueryLine = <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
@@ -42,8 +37,6 @@ export type QueryLine = <Result>(
 export const queryLineDefaults: QueryLineOptions = {
   atOnceMax: 4,
   waitingMax: 100,
-  quickMs: 1_000,
-  slowMs: 10_000,
   timeoutMs: 30_000,
 };
 
@@ -76,27 +69,16 @@ export async function inTurn<Result>(work: () => Result | Promise<Result>): Prom
   return await result;
 }
 
-/** Slots of queries that run at the same time. */
-interface Lane {
-  /** Waits for a slot. Rejects when the queue is full, and when the signal is aborted. */
-  enter(signal: AbortSignal): Promise<void>;
-  /** Takes a slot if one is free. */
-  enterNow(): boolean;
-  leave(): void;
-}
-
-export function createLane(atOnceMax: number, waitingMax: number): Lane {
+export function createQueryLine(options: QueryLineOptions): QueryLine {
+  const { atOnceMax, waitingMax, timeoutMs, sendMsMax = 5_000 } = options;
   let running = 0;
   const waiting = new Set<() => void>();
 
-  function enterNow(): boolean {
-    if (running >= atOnceMax) return false;
-    running += 1;
-    return true;
-  }
-
   async function enter(signal: AbortSignal): Promise<void> {
-    if (enterNow()) return;
+    if (running < atOnceMax) {
+      running += 1;
+      return;
+    }
     if (waiting.size >= waitingMax) {
       const message = `Too many queries are waiting (maximum: ${waitingMax}).`;
       throw new AppError('unavailable', message, { advice: 'Retry later.', facts: { waitingMax } });
@@ -123,71 +105,28 @@ export function createLane(atOnceMax: number, waitingMax: number): Lane {
     next();
   }
 
-  return { enter, enterNow, leave };
-}
-
-/** Several lines can share the slow lane: then one of all their queries is slow at a time. */
-export function createQueryLine(
-  options: QueryLineOptions,
-  slow: Lane = createLane(1, options.waitingMax),
-): QueryLine {
-  const { atOnceMax, waitingMax, quickMs, slowMs, timeoutMs, sendMsMax = 5_000 } = options;
-  const quick = createLane(atOnceMax, waitingMax);
-
   return async (work, gone, sent) => {
-    const time = startTime(timeoutMs, gone);
-    const { signal } = time;
-    /** Rejects with `tookTooLong` for a query that must continue in the slow lane, or has to end. */
-    const runIn = async (first: Lane) => {
-      await first.enter(signal);
-      let lane = first;
-      const ending = new AbortController();
-      const end = () => ending.abort(tookTooLong);
-      const slowDown = () => {
-        if (!slow.enterNow()) return end();
-        lane.leave();
-        lane = slow;
-        timer = setTimeout(end, slowMs);
-      };
-      let timer = first === slow ? setTimeout(end, slowMs) : setTimeout(slowDown, quickMs);
-      const within = AbortSignal.any([signal, ending.signal]);
-      const run = () => {
-        within.throwIfAborted();
-        return work(within);
-      };
-      const answer = inTurn(run).finally(() => clearTimeout(timer));
-      answer.then(() => isSent(sent, sendMsMax), noAnswer).finally(() => lane.leave());
-      try {
-        return await Promise.race([answer, aborted(within)]);
-      } catch (error) {
-        if (!ending.signal.aborted) throw error;
-        throw lane === slow ? slowQueryEnded() : tookTooLong;
-      }
-    };
+    const { signal, end } = startTime(timeoutMs, gone);
     try {
-      return await runIn(quick).catch((error) => {
-        if (error !== tookTooLong || signal.aborted) throw error;
-        return runIn(slow);
+      await enter(signal);
+      const answer = inTurn(() => {
+        signal.throwIfAborted();
+        return work(signal);
       });
+      answer.then(() => sent && within(sendMsMax, sent, nothing), nothing).finally(leave);
+      return await Promise.race([answer, aborted(signal)]);
     } catch (error) {
       if (gone.aborted) throw new AppError('cancelled', 'The client closed the connection.');
-      if (signal.aborted) throw slowQueryEnded();
-      throw error;
+      if (!signal.aborted) throw error;
+      const advice = 'Use a more specific query, or retry later.';
+      throw new AppError('unavailable', 'The query took too long.', { advice });
     } finally {
-      time.end();
+      end();
     }
   };
 }
 
-/** Reason of a query that leaves its lane. */
-const tookTooLong = Symbol('took too long');
-
-function slowQueryEnded(): AppError {
-  const advice = 'Use a more specific query, or retry later.';
-  return new AppError('unavailable', 'The query took too long.', { advice });
-}
-
-const noAnswer = () => undefined;
+const nothing = () => undefined;
 
 /**
  * Starts the time of a query. Unlike `AbortSignal.timeout`, its end releases everything that waits for the signal:
@@ -206,15 +145,6 @@ function startTime(timeoutMs: number, gone: AbortSignal): { signal: AbortSignal;
       gone.removeEventListener('abort', abort);
     },
   };
-}
-
-/** Resolves when the answer is sent, at the latest after a time. */
-async function isSent(sent: Promise<unknown> | undefined, msMax: number): Promise<void> {
-  if (sent === undefined) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, msMax);
-  await Promise.race([sent, promise]);
-  clearTimeout(timer);
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -157,6 +157,17 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** Resolves as the work does, or after a time with the result of `late`, which may throw. */
+export function within<Value, Late>(
+  ms: number,
+  work: Promise<Value>,
+  late: () => Late,
+): Promise<Value | Awaited<Late>> {
+  const done = new AbortController();
+  const timeout = pause(ms, done.signal).then(late);
+  return Promise.race([work, timeout]).finally(() => done.abort());
+}
+
 /** Creates a `fetch` that rejects open and new requests with `cancelled` once the signal is aborted. */
 export function createStoppableFetch(io: Pick<Io, 'fetch' | 'signal'>): typeof fetch {
   const { fetch: send, signal } = io;

@@ -3,10 +3,9 @@
  * microseconds since 1970, UTC. Null: not known, or none.
  */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Store, StoreReader } from '../../store/store.ts';
-import type { Io } from '../cli/io.ts';
+import { type Io, within } from '../cli/io.ts';
 import type { StartConfig } from '../config/config.ts';
 import type { Feature } from '../feature.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
@@ -258,6 +257,10 @@ export function createStatus(
   };
 }
 
+function noAnswer(): never {
+  throw new AppError('unavailable', `No answer within ${partTimeoutMs / 1_000} s.`);
+}
+
 /** Returns a function that reads all parts. It never rejects: parts that fail are listed in `failures`. */
 export function createGather(
   parts: readonly StatusPart[],
@@ -269,7 +272,9 @@ export function createGather(
     const found = await Promise.all(
       opened.map(async ({ part: { name, unknown }, read }) => {
         try {
-          return { facts: read === undefined ? unknown : await withinTime(() => read(atUs)) };
+          return {
+            facts: read === undefined ? unknown : await within(partTimeoutMs, read(atUs), noAnswer),
+          };
         } catch (error) {
           return {
             facts: unknown,
@@ -301,18 +306,6 @@ function hasEndpoint({ setting }: Pick<StatusSources, 'setting'>): boolean {
   } catch (error) {
     if (isAppError(error, 'configuration')) return true;
     throw error;
-  }
-}
-
-async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
-  const done = new AbortController();
-  const timeout = delay(partTimeoutMs, undefined, { signal: done.signal }).then(() => {
-    throw new AppError('unavailable', `No answer within ${partTimeoutMs / 1_000} s.`);
-  });
-  try {
-    return await Promise.race([read(), timeout]);
-  } finally {
-    done.abort();
   }
 }
 

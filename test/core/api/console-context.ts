@@ -34,11 +34,7 @@ import type {
   SubscriptionDelays,
   Timeliness,
 } from '../../../src/filter/products.ts';
-import {
-  createCredentialCheck,
-  createDeviceCookies,
-  createGate,
-} from '../../../src/receiver/basic-auth.ts';
+import { createCredentialCheck, createGate } from '../../../src/receiver/basic-auth.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { sampleStatus } from '../../features/status/status-sample.ts';
 import { listenerSlots } from '../../helpers/pages.ts';
@@ -121,8 +117,7 @@ export async function openFilled(count = 45, deletedCount = count) {
 /** Accepts the user `earshot` with the password `a: word`. */
 export function openWithPassword({ nowUs = () => 0, ...options }: Partial<ConsoleOptions> = {}) {
   const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
-  const devices = createDeviceCookies({ nowUs, newId: randomUUID });
-  const gate = { checkCredentials, log, nowUs, newRequestId: () => 'an-id', devices };
+  const gate = { checkCredentials, log, nowUs, newRequestId: () => 'an-id', blocksAddresses: true };
   return openConsole({ ...options, authorize: createGate(gate, silent) });
 }
 

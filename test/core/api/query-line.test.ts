@@ -17,8 +17,7 @@ const slowPaths = [
   '/odata/v1/Products?$top=0&$count=true&$filter=Online%20eq%20false',
 ];
 
-/** No query is slow, on a slow machine either. */
-const limits = { ...queryLineDefaults, quickMs: 3_600_000 };
+const limits = queryLineDefaults;
 const present = new AbortController().signal;
 
 /** Products that keep a search with a filter reading, because nothing matches. */
@@ -26,9 +25,7 @@ function slowProducts() {
   const memory = createMemoryProducts();
   memory.add('Products', ...generatedProducts(3).products);
   const searching = new Set<AbortSignal>();
-  let count = 0;
   const search = async (signal = AbortSignal.abort()): Promise<never> => {
-    count += 1;
     searching.add(signal);
     return new Promise((_, reject) => {
       signal.addEventListener('abort', () => {
@@ -46,7 +43,7 @@ function slowProducts() {
     quickCount: (query, signal) =>
       query.filter === null ? memory.quickCount(query) : search(signal),
   };
-  return { products, searching, begun: () => count };
+  return { products, searching };
 }
 
 /** Sends a request; disconnects when the test calls `hangUp`, or when it has finished. */
@@ -78,42 +75,6 @@ describe.each(slowPaths)('a query like %s', (path) => {
     expect(searching.size).toBe(0);
     expect((await context.get('/api/products')).status).toBe(200);
   });
-
-  it('runs one at a time when it is slow, and others pass it', async () => {
-    const { products, searching, begun } = slowProducts();
-    const context = await openConsole({ products, limits: { quickMs: 500, slowMs: 3_600_000 } });
-    for (let i = 0; i < 9; i += 1) ask(context, path);
-    await expect.poll(() => begun() >= 9 && searching.size, { timeout: 15_000 }).toBe(1);
-    const quick = ['/api/products', '/odata/v1/Products/$count', '/stac/search', '/products'];
-    for (const other of quick) expect((await context.get(other)).status).toBe(200);
-    expect(searching.size).toBe(1);
-  });
-});
-
-it('slow queries start again when the slow lane is free, and end with its time', async () => {
-  const started: number[] = [];
-  const free = Promise.withResolvers<void>();
-  const slowWork = (number: number) => async (signal: AbortSignal) => {
-    started.push(number);
-    await new Promise<void>((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(new AppError('cancelled', 'given up')));
-      void free.promise.then(resolve);
-    });
-    return number;
-  };
-  const line = createQueryLine({ ...limits, atOnceMax: 1, quickMs: 250 });
-  const [first, second] = [line(slowWork(1), present), line(slowWork(2), present)];
-  await expect.poll(() => started).toEqual([1, 2]);
-  expect(await line(async () => 'quick', present)).toBe('quick');
-  free.resolve();
-  expect(await Promise.all([first, second])).toEqual([1, 2]);
-  expect(started).toEqual([1, 2, 2]);
-  const limited = createQueryLine({ ...limits, quickMs: 250, slowMs: 5 });
-  await expect(limited(() => new Promise(() => undefined), present)).rejects.toMatchObject({
-    code: 'unavailable',
-    advice: expect.stringContaining('more specific'),
-  });
-  expect(await limited(async () => 'next', present)).toBe('next');
 });
 
 it('queries of products do not delay those of notifications', async () => {

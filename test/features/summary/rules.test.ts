@@ -51,7 +51,10 @@ describe('a summary rule with faults', () => {
     [null, ': use off…'],
     [{ eac: {} }, ': "eac" is not a known field. Did you mean each? …', ': use off…'],
     [{ each: {}, digest: {} }, ': use off…'],
-    [{ each: {}, of: 1 }, ': "of" is not a known field. Did you mean off? Known fields: off, each, digest'],
+    [
+      { each: {}, of: 1 },
+      ': "of" is not a known field. Did you mean off? Known fields: off, each, digest',
+    ],
     [{ each: true }, ".each: use 'each', or { each: { filter: … } }"],
     [{ digest: 'day' }, ".digest: use 'digest', or { digest: { window: … } }"],
     [{ each: { filtre: '' } }, '.each: "filtre" is not a known field. Did you mean filter? …'],

@@ -203,20 +203,20 @@ export function openApiDocument(
   };
 }
 
+/** Converts each value of a table. */
+const mapped = <Value>(table: Readonly<Record<string, Value>>, convert: (value: Value) => object) =>
+  Object.fromEntries(Object.entries(table).map(([name, value]) => [name, convert(value)]));
+
 function operationOf(route: ApiRoute): object {
-  const headers = Object.entries(route.headers ?? {}).map(([name, description]) => [
-    name,
-    { description, schema: { type: 'string' } },
-  ]);
-  const errors = Object.entries(errorStatuses).map(([status, description]) => [
-    status,
-    {
-      description,
-      content: {
-        'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
-      },
-    },
-  ]);
+  const content = {
+    'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+  };
+  const texts = (route.textAnswers ?? []).map((type) => [type, z.string()]);
+  const answers: Record<string, z.ZodType> = {
+    [route.answerType ?? 'application/json']: route.answer,
+    ...route.otherAnswers,
+    ...Object.fromEntries(texts),
+  };
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -225,16 +225,13 @@ function operationOf(route: ApiRoute): object {
     responses: {
       200: {
         description: route.summary,
-        headers: Object.fromEntries(headers),
-        content: Object.fromEntries(
-          Object.entries({
-            [route.answerType ?? 'application/json']: route.answer,
-            ...route.otherAnswers,
-            ...Object.fromEntries((route.textAnswers ?? []).map((type) => [type, z.string()])),
-          }).map(([type, schema]) => [type, { schema: schemaOf(schema, 'output') }]),
-        ),
+        headers: mapped(route.headers ?? {}, (description) => ({
+          description,
+          schema: { type: 'string' },
+        })),
+        content: mapped(answers, (schema) => ({ schema: schemaOf(schema, 'output') })),
       },
-      ...Object.fromEntries(errors),
+      ...mapped(errorStatuses, (description) => ({ description, content })),
     },
   };
 }

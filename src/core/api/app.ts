@@ -8,13 +8,7 @@ import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { getPath } from 'hono/utils/url';
 import { hostInUrl, pathPrefixForm } from '../http/network-address.ts';
-import {
-  type Answers,
-  createAnswers,
-  exceedsLimit,
-  jsonAnswer,
-  statusOf,
-} from '../http/problem.ts';
+import { type Answers, createAnswers, exceedsLimit, statusOf } from '../http/problem.ts';
 import type { PageRoute } from '../page/layout.ts';
 import { addPages, createIsPagePath } from '../page/pages.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
@@ -174,7 +168,8 @@ function answerApi(
     async (signal) => {
       const client = { headers: raw.headers, disconnect };
       const answer = await route.respond(context.var.address.url, signal, client);
-      if (!(answer instanceof Response)) return jsonAnswer(answer.body, answer.headers ?? {});
+      if (!(answer instanceof Response))
+        return Response.json(answer.body, { headers: answer.headers ?? {} });
       // The answer to HEAD has no body: nobody would read or end a stream.
       if (method === 'HEAD') await answer.body?.cancel();
       return answer;

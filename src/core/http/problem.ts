@@ -1,6 +1,5 @@
 /** HTTP statuses of error codes, and responses as problem JSON (RFC 9457). */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Protocol, Refusal } from '../api/listener-slot.ts';
 import { AppError, type ErrorCode, errorText, isAppError } from '../terms/app-error.ts';
@@ -123,30 +122,4 @@ function problemJson(refusal: Refusal, headers: Record<string, string>): Respons
     status: refusal.status,
     headers: { 'Content-Type': 'application/problem+json', ...headers },
   });
-}
-
-/** Items serialized without a pause: records of about 5 kB, less than a millisecond. */
-const itemsAtOnce = 50;
-
-/**
- * Returns the same text as `Response.json`, but pauses after every few items of a list so that other work can run.
- */
-export async function jsonAnswer(body: object, headers: Record<string, string>): Promise<Response> {
-  const members: string[] = [];
-  for (const [name, value] of Object.entries(body)) {
-    if (value === undefined) continue;
-    const text = Array.isArray(value) ? await listText(value) : JSON.stringify(value);
-    members.push(`${JSON.stringify(name)}:${text}`);
-  }
-  const type = { 'Content-Type': 'application/json' };
-  return new Response(`{${members.join(',')}}`, { headers: { ...type, ...headers } });
-}
-
-async function listText(items: readonly unknown[]): Promise<string> {
-  const texts: string[] = [];
-  for (const item of items) {
-    texts.push(JSON.stringify(item));
-    if (texts.length % itemsAtOnce === 0) await yieldToOthers();
-  }
-  return `[${texts.join(',')}]`;
 }

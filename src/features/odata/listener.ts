@@ -4,7 +4,6 @@ import type { PathRow, Protocol, Refusal } from '../../core/api/listener-slot.ts
 import { createQueryBodyReader, type Environment, sent } from '../../core/api/query-line.ts';
 import {
   exceedsLimit,
-  jsonAnswer,
   retryAfterSeconds,
   statusOf,
   unavailableDetail,
@@ -166,7 +165,8 @@ async function answerOData(context: Context<Environment>, source: ODataSource): 
   const collection = readAttributesPath(resource);
   if (collection !== null) return answerAttributes(collection, requestId);
   const { url, root } = serviceAddress(context);
-  if (/^\/?$/.test(resource)) return jsonAnswer(serviceDocument(root), { 'request-id': requestId });
+  if (/^\/?$/.test(resource))
+    return Response.json(serviceDocument(root), { headers: { 'request-id': requestId } });
   if (metadataPath.test(resource)) return answerMetadata(requestId);
   const listed = resource.replace(countSuffix, '');
   const target = readProductPath(listed);
@@ -247,10 +247,8 @@ async function answerList(parsed: ParsedQuery): Promise<Response> {
   });
   // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
   const mark = page.count?.isMinimum ? { '@earshot.countIsMinimum': true } : {};
-  return jsonAnswer(
-    { ...withContext(body, root), ...mark },
-    { 'request-id': requestId, ...page.headers },
-  );
+  const headers = { 'request-id': requestId, ...page.headers };
+  return Response.json({ ...withContext(body, root), ...mark }, { headers });
 }
 
 /** Returns the next link: with `$skip` up to its maximum, then with a key, so that the list never ends early. */
@@ -269,7 +267,7 @@ async function answerOne(id: string, parsed: ParsedQuery): Promise<Response> {
   }
   const body = recordAnswer(entity, options, recordOf(found, entity));
   const answer = withContext(body, parsed.root);
-  return jsonAnswer(answer, { 'request-id': requestId, ...page.headers });
+  return Response.json(answer, { headers: { 'request-id': requestId, ...page.headers } });
 }
 
 /** Adds values to a record: a notification may have no record and no name, but the row has what is known. */

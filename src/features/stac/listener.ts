@@ -4,7 +4,7 @@ import type { Context, Hono } from 'hono';
 import { withParameter } from '../../core/api/api-route.ts';
 import type { PathRow, Protocol } from '../../core/api/listener-slot.ts';
 import { createQueryBodyReader, type Environment, sent } from '../../core/api/query-line.ts';
-import { apiProblem, jsonAnswer } from '../../core/http/problem.ts';
+import { apiProblem } from '../../core/http/problem.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { and, type Expression, textField } from '../../filter/builder.ts';
@@ -191,18 +191,18 @@ interface StacRequest extends StacSource {
   item: string;
 }
 
-function answerQueryables({ url, accept }: StacRequest): Promise<Response> {
+async function answerQueryables({ url, accept }: StacRequest): Promise<Response> {
   const isDraft = accept.includes('application/json') && !accept.includes(schemaType);
   // An id has no parameters (OGC API Features, part 3, requirement 5).
   const id = `${url.origin}${url.pathname}`;
   const [body, type] = isDraft
     ? [queryablesDraft(id), 'application/json']
     : [queryablesSchema(id), schemaType];
-  return jsonAnswer(body, { 'Content-Type': type, Vary: 'Accept' });
+  return Response.json(body, { headers: { 'Content-Type': type, Vary: 'Accept' } });
 }
 
-function answerJson(body: object, type = 'application/json'): Promise<Response> {
-  return jsonAnswer(body, { 'Content-Type': type });
+async function answerJson(body: object, type = 'application/json'): Promise<Response> {
+  return Response.json(body, { headers: { 'Content-Type': type } });
 }
 
 async function requireCollection({ id, collections }: StacRequest): Promise<CollectionSummary> {
@@ -266,7 +266,8 @@ async function answerPage(
   };
   const warning = search.bbox && readBbox(search.bbox).warning;
   const warnings = warning ? { [warningHeader]: warning } : {};
-  return jsonAnswer(body, { 'Content-Type': geoJsonType, ...page.headers, ...warnings });
+  const headers = { 'Content-Type': geoJsonType, ...page.headers, ...warnings };
+  return Response.json(body, { headers });
 }
 
 async function answerItem(request: StacRequest): Promise<Response> {

@@ -254,11 +254,7 @@ function mustUpdate(now: HTMLElement, next: HTMLElement): boolean {
 const problems = {
   lost: [
     'The receiver has not answered since',
-    'If this stays, check that the receiver runs: `earshot status`',
-  ],
-  refused: [
-    'No live data since',
-    'The receiver has the maximum number of live streams: close another page that shows live data.',
+    'If many pages show live data, close one. If this stays, check that the receiver runs: `earshot status`',
   ],
   failed: [
     'The receiver cannot answer queries since',

@@ -1,7 +1,7 @@
 /** The stream of new notifications, `/api/live`. It is closed while the page is hidden, and then resumed. */
 
-/** `refused`: the receiver answers, but opens no further stream. */
-export type StreamState = 'open' | 'lost' | 'refused' | 'hidden';
+/** `lost`: the stream was not opened, also because the receiver has the maximum number of streams. */
+export type StreamState = 'open' | 'lost' | 'hidden';
 
 export interface StreamHandlers {
   /** Called with each message. `name` is the event of the stream. */
@@ -34,15 +34,12 @@ export function openStream(path: string, after: string, handlers: StreamHandlers
       handlers.onState('open');
     });
     // The browser retries after some failures only, so every retry is made here.
-    opened.addEventListener('error', async () => {
+    opened.addEventListener('error', () => {
       stop();
       setTimeout(start, retryMs * (0.75 + Math.random() / 2));
       retryMs = Math.min(2 * retryMs, 15_000);
-      const isAnswering = await isAlive();
-      // The next attempt has succeeded meanwhile.
-      if (source?.readyState === EventSource.OPEN) return;
-      if (!isAnswering) handlers.onState('lost');
-      else if (!wasOpen) handlers.onState('refused');
+      // After a lost connection, the next attempt usually succeeds.
+      if (!wasOpen) handlers.onState('lost');
     });
     for (const name of events) {
       opened.addEventListener(name, (message: MessageEvent<string>) => {
@@ -64,15 +61,6 @@ export function openStream(path: string, after: string, handlers: StreamHandlers
     document.removeEventListener('visibilitychange', onVisibility);
     stop();
   };
-}
-
-/** A stream reports no status: a request shows whether the receiver answers. */
-async function isAlive(): Promise<boolean> {
-  try {
-    return (await fetch(addressOf('/healthz'), { signal: AbortSignal.timeout(5_000) })).ok;
-  } catch {
-    return false;
-  }
 }
 
 /** Returns the address of a path of the listener, also behind a proxy with a prefix. */

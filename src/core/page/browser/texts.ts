@@ -68,7 +68,10 @@ export function shellText(argument: string): string {
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", String.raw`'\''`)}'` : `"${text}"`;
 }
 
-/** Escapes control characters and marks that change the direction of text, as `printable` of domain/text.ts. */
+/**
+ * Escapes control characters, which could move the cursor or change colours, and marks that change the direction of
+ * text: `\u202e`.
+ */
 export function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,

@@ -133,7 +133,7 @@ function errorsPage(): string {
   });
   const errors = Object.entries(errorMeanings).map(
     ([code, meaning]) =>
-      `### ${code}\n\n${meaning} Exit code: ${exitCodeOf[code as keyof typeof errorMeanings]}.\n`,
+      `### ${code}\n\n${meaning} Exit code: ${exitCodeOf(code as keyof typeof errorMeanings)}.\n`,
   );
   return `# Errors
 

@@ -64,12 +64,10 @@ const retryMs = 10_000;
 
 /** Starts jobs whenever this node gets the lease `leader`, and closes them when it is lost; then calls `start` with null. */
 function startCampaign(
-  { receiver: { store }, log }: Pick<JobContext, 'receiver' | 'log'>,
+  { receiver: { store }, io, log }: Pick<JobContext, 'receiver' | 'io' | 'log'>,
   start: (closers: Closers | null) => Promise<void>,
 ): Job {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const lead = async () => {
+  const lead = async (signal: AbortSignal) => {
     const release = await store.acquireLock('leader', { waitMs: Number.POSITIVE_INFINITY, signal });
     const closers = createClosers();
     try {
@@ -82,24 +80,9 @@ function startCampaign(
     }
     if (!signal.aborted) log.warn({}, 'another receiver runs the background jobs now');
   };
-  const run = async () => {
-    while (!signal.aborted) {
-      try {
-        await lead();
-      } catch (error) {
-        if (signal.aborted) return;
-        log.warn({ reason: errorText(error) }, 'failed to take over the background jobs; retrying');
-        await pause(retryMs, signal);
-      }
-    }
-  };
-  const running = run();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  const every = { firstMs: 0, intervalMs: 0, retryMs, retryMsMax: retryMs };
+  const failed = 'failed to take over the background jobs; retrying';
+  return startJob({ every, run: lead, failed }, { pause, random: io.random, log });
 }
 
 /** Polling interval. Polling also detects changes on network drives and replaced symbolic links. */

@@ -133,24 +133,17 @@ async function openListener(
   if (listen === null) return null;
   return startListener({
     ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair: certificate?.served() },
-    onBadRequest: malformedResponse(log, newId),
+    onBadRequest: (error) => malformed(error, log, newId()),
     answersHalfClosed: true,
     handshakeOnly: certificate?.handshakeOnly,
   });
 }
 
-/** Answers malformed requests. They need no password, so they are logged at debug level only. */
-function malformedResponse(log: Logger, newId: () => string): (error: unknown) => Response {
-  return (error) => {
-    const requestId = newId();
-    const reason = errorText(error);
-    log.debug({ requestId, reason }, 'malformed request');
-    return malformed(requestId);
-  };
+/** Answers a malformed request. It needs no password, so it is logged at debug level only. */
+function malformed(error: unknown, log: Logger, requestId: string): Response {
+  log.debug({ requestId, reason: errorText(error) }, 'malformed request');
+  return problemResponse(new AppError('invalid', 'The request is malformed.'), requestId);
 }
-
-const malformed = (requestId: string) =>
-  problemResponse(new AppError('invalid', 'The request is malformed.'), requestId);
 
 /** Accepts the credential pairs of the variables, or those of the file, which is reloaded when it changes. */
 function startCredentials(
@@ -286,7 +279,7 @@ async function serveQueries(
       // Each group of tables is a port of the store.
       ...{ fetch: createConsoleApp(options as unknown as ConsoleOptions).fetch, listen },
       ...{ listenVariable: 'EARSHOT_CONSOLE_LISTEN', limits: { connectionsMax } },
-      onBadRequest: () => malformed(newId()),
+      onBadRequest: (error) => malformed(error, parts.log, newId()),
     });
     const close = () => {
       closing.abort();

@@ -38,19 +38,24 @@ export interface CommandContext {
   version: string;
 }
 
+type Described = Pick<CommandSpec<object, never, []>, 'description' | 'help'>;
+
+function describedCommand(name: string, { description, help }: Described, io: Io): Command {
+  const text = withExitCodes(typeof help === 'string' ? help : help(io));
+  return new Command(name).description(description).addHelpText('after', `\n${text}`);
+}
+
 /** Declares a command that has only subcommands; `usual` runs if none is named. */
 export function defineGroup(
   name: string,
-  spec: Pick<CommandSpec<object, never, []>, 'description' | 'help'> & {
+  spec: Described & {
     usual?: (io: Io) => Command;
     commands: readonly ((io: Io) => Command)[];
   },
 ): (io: Io) => Command {
-  const { description, help, usual, commands } = spec;
+  const { usual, commands } = spec;
   return (io) => {
-    const group = new Command(name)
-      .description(description)
-      .addHelpText('after', `\n${withExitCodes(typeof help === 'string' ? help : help(io))}`);
+    const group = describedCommand(name, spec, io);
     if (usual !== undefined) group.addCommand(usual(io), { isDefault: true });
     for (const command of commands) group.addCommand(command(io));
     return group;
@@ -63,11 +68,9 @@ export function defineCommand<
   const Need extends keyof Parts = never,
   Words extends unknown[] = string[],
 >(name: string, spec: CommandSpec<Flags, Need, Words>): (io: Io) => Command {
-  const { description, help, needs = [], uses, check, run } = spec;
+  const { needs = [], uses, check, run } = spec;
   return (io) => {
-    const command = new Command(name)
-      .description(description)
-      .addHelpText('after', `\n${withExitCodes(typeof help === 'string' ? help : help(io))}`);
+    const command = describedCommand(name, spec, io);
     spec.flags?.(command, io);
     return command.action(async (...given: unknown[]) => {
       // Commander calls an action with the arguments, the flags and the command.

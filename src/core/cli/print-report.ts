@@ -192,7 +192,7 @@ export async function printTable<Row>(
 /** Printed columns with their widths. */
 type Layout<Row> = readonly { column: Column<Row>; width: number }[];
 
-/** Adds the columns that can be dropped while there is width, and shortens those that grow if there is too little. */
+/** Leaves out columns while there is too little width, and shortens those that grow if there is too little. */
 function layoutOf<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -206,17 +206,14 @@ function layoutOf<Row>(
     const needed = gap.length + (canShrink(column) ? Math.min(width, kept) : width);
     return { column, width, needed };
   });
-  const chosen = new Set(measured.filter(({ column }) => column.drop === undefined));
-  let used = [...chosen].reduce((sum, { needed }) => sum + needed, -gap.length);
   const rankOf = ({ column }: (typeof measured)[0]) => column.drop ?? 0;
-  for (const one of measured.toSorted((a, b) => rankOf(a) - rankOf(b))) {
-    if (chosen.has(one)) continue;
-    // A column of a higher rank never displaces one of a lower rank.
-    if (used + one.needed > available) break;
-    chosen.add(one);
-    used += one.needed;
+  const neededFor = (all: typeof measured) =>
+    all.reduce((sum, { needed }) => sum + needed, -gap.length);
+  let shown = measured;
+  for (const one of measured.toSorted((a, b) => rankOf(a) - rankOf(b)).toReversed()) {
+    if (one.column.drop === undefined || neededFor(shown) <= available) break;
+    shown = shown.filter((other) => other !== one);
   }
-  const shown = measured.filter((one) => chosen.has(one));
   const total = shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
   let excess = Math.max(0, total - available);
   for (const one of shown.toSorted((a, b) => a.needed - b.needed)) {

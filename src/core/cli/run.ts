@@ -28,7 +28,7 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
     io.stderr.write(explain(error));
     if (isAppError(error, 'configuration')) io.stderr.write(environmentHint(io, argv));
     if (isSandboxRefusal(error)) return exitCodes.usage;
-    return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
+    return error instanceof AppError ? exitCodeOf(error.code) : exitCodes.failed;
   }
 }
 
@@ -70,22 +70,11 @@ const exitCodes = {
   differences: 3,
 } as const;
 
-export const exitCodeOf: Record<ErrorCode, number> = {
-  usage: exitCodes.usage,
-  configuration: exitCodes.usage,
-  invalid: exitCodes.failed,
-  unauthorized: exitCodes.failed,
-  not_found: exitCodes.usage,
-  wrong_method: exitCodes.failed,
-  conflict: exitCodes.failed,
-  too_large: exitCodes.failed,
-  unsupported: exitCodes.failed,
-  too_many: exitCodes.failed,
-  unavailable: exitCodes.failed,
-  differences: exitCodes.differences,
-  cancelled: exitCodes.failed,
-  internal: exitCodes.failed,
-};
+export function exitCodeOf(code: ErrorCode): number {
+  if (code === 'differences') return exitCodes.differences;
+  const isUsage = ['usage', 'configuration', 'not_found'].includes(code);
+  return isUsage ? exitCodes.usage : exitCodes.failed;
+}
 
 /** Returns the names of the commands by group. */
 export function commandsByGroup(features: readonly Feature[]): Map<string, string[]> {

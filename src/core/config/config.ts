@@ -97,14 +97,13 @@ const noEndpoint = {
   trustedProxies: [],
 } as const;
 
-/** Returns the sections that these names mean. */
+/** Returns the sections that these names mean. Each group includes those before it. */
 function sectionsOf({ settings }: Environment, names: readonly Name[]): string[] {
-  const expand = (name: SettingsGroup) => [...groups[name], ...settings.groups[name]];
+  const order = ['data', 'serve', 'start'] as const;
   return names.flatMap((name) => {
-    if (name === 'data') return expand('data');
-    if (name === 'serve') return [...expand('data'), ...expand('serve')];
-    if (name === 'start') return [...expand('data'), ...expand('serve'), ...expand('start')];
-    return name;
+    const included = order.slice(0, order.indexOf(name as SettingsGroup) + 1);
+    if (included.length === 0) return name;
+    return included.flatMap((one) => [...groups[one], ...settings.groups[one]]);
   });
 }
 

@@ -169,7 +169,7 @@ export function networkFacts(error: unknown): NetworkFacts {
   return { reason: 'the connection failed', networkCode: null };
 }
 
-function causesOf(error: unknown): Error[] {
+export function causesOf(error: unknown): Error[] {
   const causes: Error[] = [];
   for (let next = error; next instanceof Error && causes.length < 8; next = next.cause) {
     causes.push(next);

@@ -4,6 +4,7 @@ import { AppError, isAppError } from '../terms/app-error.ts';
 import { jsonOf } from '../terms/text.ts';
 import {
   type BodiesRead,
+  causesOf,
   createBoundedFetch,
   networkFacts,
   retryAfterMs,
@@ -109,12 +110,8 @@ export function createOutboundClient(
 }
 
 /** Finds an error with the code `cancelled` among the causes. */
-function cancellationIn(error: unknown): AppError | null {
-  for (let next = error; next instanceof Error; next = next.cause) {
-    if (isAppError(next, 'cancelled')) return next;
-  }
-  return null;
-}
+const cancellationIn = (error: unknown) =>
+  causesOf(error).find((one) => isAppError(one, 'cancelled')) ?? null;
 
 interface KyOptions {
   fetch: typeof fetch;

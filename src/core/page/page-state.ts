@@ -1,11 +1,9 @@
 /** State of a page in its URL, so that a copied link shows the same. */
 import { z } from 'zod';
+import { periodOf } from '../api/api-route.ts';
 import { AppError } from '../terms/app-error.ts';
-import { dayUs, durationUs, parseDate } from '../terms/dates.ts';
+import { durationUs, parseDate } from '../terms/dates.ts';
 import { subscriptionEvents } from '../terms/subscription.ts';
-
-/** Maximum period of a page. */
-const daysMax = 100;
 
 /** Parameters of all pages; each page uses some of them, and may have its own. */
 const parameters = z.object({
@@ -43,26 +41,20 @@ export function readPageState(
   const { since, until, subscription, event, filter = '' } = parameters.parse(given);
   const untilUs = until === undefined ? nowUs : Math.min(timeOf(until, nowUs), nowUs);
   const sinceUs = timeOf(since ?? back, since === undefined ? untilUs : nowUs);
-  if (sinceUs >= untilUs)
-    throw invalid('The period is empty: `since` must be before `until` and now.');
-  if (untilUs - sinceUs > daysMax * dayUs) {
-    throw invalid(`The period is longer than ${daysMax} days.`);
-  }
-  if (sinceUs < 0) throw invalid('The period begins before 1970.');
+  periodOf({ since: sinceUs, until: untilUs }, { nowUs, backUs: 0 });
+  if (sinceUs < 0) throw new AppError('invalid', 'The period begins before 1970.');
   return { since, until, subscription, event, filter, sinceUs, untilUs };
 }
 
 function timeOf(text: string, nowUs: number): number {
-  if (relative.test(text)) return nowUs - (durationUs(text) ?? 0);
+  const backUs = durationUs(text);
+  if (backUs !== null) return nowUs - backUs;
   const date = parseDate(text);
   if (date !== null) return date.us;
-  throw invalid(
+  throw new AppError(
+    'invalid',
     `${JSON.stringify(text)} is not a time. Use ISO 8601, such as 2026-05-01T12:00:00Z, or a time before now, such as 24h or 7d.`,
   );
-}
-
-function invalid(message: string): AppError {
-  return new AppError('invalid', message);
 }
 
 /** Returns a link to a page with a state. Undefined and empty values are left out. */
@@ -79,19 +71,19 @@ export function linkTo(
   return text === '' ? path : `${path}?${text}`;
 }
 
-const relative = /^\d{1,6}[mhd]$/;
+const isRelative = (text: string) => durationUs(text) !== null;
 
 /**
  * Returns the part of a state that the navigation passes on. An absolute period belongs to one page: elsewhere, it
  * would hide new data.
  */
 export function navigationState({ since, subscription }: PageState) {
-  return { since: since !== undefined && relative.test(since) ? since : undefined, subscription };
+  return { since: since !== undefined && isRelative(since) ? since : undefined, subscription };
 }
 
 /** Returns true for a period that does not end now, or begins at a fixed time. */
 export function isAbsolute({ since, until }: Pick<PageState, 'since' | 'until'>): boolean {
-  return until !== undefined || (since !== undefined && !relative.test(since));
+  return until !== undefined || (since !== undefined && !isRelative(since));
 }
 
 /** Returns the part of a state that links to the same data on other pages contain. */

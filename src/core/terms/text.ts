@@ -1,16 +1,7 @@
 /** Text functions: safe output on a terminal, width in columns, similar names. */
 import { dayUs, hourUs, minuteUs, shortDateUs, wholeDays } from './dates.ts';
 
-/**
- * Escapes control characters, which could move the cursor or change colours, and marks that change the direction of
- * text: `\u202e`.
- */
-export function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
-    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}
+export { printable } from '../page/browser/texts.ts';
 
 /** Replaces user name and password of a URL, also of one that cannot be parsed: all before the last `@`. */
 export function hidePassword(text: string): string {

@@ -33,7 +33,7 @@ describe('a confirmation', () => {
     async (answer) => {
       const { error } = await confirmWith(answer);
       expect(error).toMatchObject({ code: 'cancelled', text: 'Nothing was changed.' });
-      expect(exitCodeOf[error?.code ?? 'internal']).toBe(1);
+      expect(exitCodeOf(error?.code ?? 'internal')).toBe(1);
     },
   );
 

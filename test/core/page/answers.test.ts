@@ -143,8 +143,8 @@ describe('a page that cannot be shown', () => {
   it.each([
     ['/?since=yesterday', 400, '&quot;yesterday&quot; is not a time. Use ISO 8601'],
     ['/?since=%3Cscript%3E%E2%80%AEx%1b', 400, '&lt;script&gt;'],
-    ['/live?until=24h&since=1h', 400, 'The period is empty'],
-    ['/coverage?since=101d', 400, 'longer than 100 days'],
+    ['/live?until=24h&since=1h', 400, 'since must be before until'],
+    ['/coverage?since=101d', 400, 'at most 100 days'],
     ['/nowhere', 404, 'There is no page with this address.'],
     ['/live/1', 404, 'There is no page with this address.'],
   ])('%s states the reason and the next step', async (path, status, reason) => {

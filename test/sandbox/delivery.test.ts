@@ -1,8 +1,7 @@
 /** Push deliveries of the sandbox: bodies, attempts and retries, faults, and the record of outcomes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/settings.ts';
-import { demoFaults, type Faults } from '../../src/sandbox/settings.ts';
+import type { Faults, SandboxOptions } from '../../src/sandbox/settings.ts';
 import { type EndpointAnswer, iso, startEndpoint, startMs, startTestSandbox } from './set-up.ts';
 
 const fixtures = new URL('../../../shared/fixtures/notifications/', import.meta.url);
@@ -148,15 +147,5 @@ describe('the fault', () => {
   ])('%j changes the body', async (faults, isChanged) => {
     const { bodies } = await publishWith(faults, 3);
     expect(bodies().map(isChanged)).toEqual([true, true, true]);
-  });
-
-  it('has the same results for the same seed', async () => {
-    const run = async () => {
-      const { sandbox, publish } = await startDelivering({ faults: { ...demoFaults, lost: 0.3 } });
-      sandbox.faults.change({ outOfOrder: 0, duplicate: 0 });
-      await publish(30);
-      return sandbox.entries();
-    };
-    expect(await run()).toEqual(await run());
   });
 });

@@ -136,20 +136,6 @@ describe('a coverage report', () => {
     expect(quiet).toMatchObject([{ complete: 1, pushedShare: 1, comparedHours: 1 }]);
   });
 
-  it('is sorted by name, without subscriptions that ended before or began later', () => {
-    const definitions = [
-      definition(-9, ['created'], 'sea'),
-      definition(-9),
-      definition(-9, ['created'], 'gone'),
-      definition(-1, [], 'gone'),
-      definition(5, ['created'], 'later'),
-    ];
-    expect(report(definitions, []).map(({ subscription }) => subscription)).toEqual([
-      'alps',
-      'sea',
-    ]);
-  });
-
   it('adds up, and has each hour in one state, for any subscriptions and comparisons', () => {
     fc.assert(
       fc.property(arbitraryHistory(), ({ definitions, hours, count }) => {

@@ -147,13 +147,6 @@ describe('a round', () => {
     expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([0, 1, 3, 7, 15]);
   });
 
-  it('retries only one kind with a catalogue that never answers', async () => {
-    const context = await openContext({ answers: { '': refused } });
-    expect(await roundsOf(context)()).toBe('none');
-    expect(context.asked).toHaveLength(2 + 1 + 1 + 1);
-    expect(context.warnings()).toHaveLength(4);
-  });
-
   it('logs the numbers of unreadable and undecided records, and compares the hour', async () => {
     const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
     const context = await openContext({

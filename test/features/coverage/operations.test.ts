@@ -50,38 +50,35 @@ it('stored coverage is saved for all hours or none', async () => {
   expect(await completeness.coverage(always)).toEqual([]);
 });
 
-it('stored uptimes extend their end forwards, never backwards', async () => {
+it('stored uptimes extend their end forwards only, and are returned by their end, oldest first, without overlaps', async () => {
   const { store, reopen } = await openLocalStore();
-  for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });
-  // With a clock that was set back meanwhile.
-  await store.completeness.recordUptime({ fromUs: 50, toUs: 40 });
-  expect(await (await reopen()).completeness.uptimes(0)).toEqual([
-    { fromUs: 10, toUs: 30 },
-    { fromUs: 50, toUs: 50 },
-  ]);
-});
-
-it('stored uptimes that end after a given time are returned oldest first, without overlaps', async () => {
-  const { completeness } = (await openLocalStore()).store;
-  const times = [
-    [70, 80],
-    [10, 20],
-    [30, 60],
-    [40, 50],
-    [60, 65],
-  ] as const;
-  for (const [fromUs, toUs] of times) await completeness.recordUptime({ fromUs, toUs });
+  const [first, second, third] = [
+    [10, 30],
+    [40, 65],
+    [70, 70],
+  ];
+  // 60: with a clock that was set back meanwhile.
+  for (const [fromUs, toUs] of [
+    ...([
+      [70, 60],
+      [10, 10],
+      [10, 30],
+      [10, 20],
+    ] as const),
+    ...([
+      [40, 60],
+      [45, 50],
+      [60, 65],
+    ] as const),
+  ]) {
+    await store.completeness.recordUptime({ fromUs, toUs });
+  }
+  const { completeness } = await reopen();
   const listed = async (sinceUs: number) =>
     (await completeness.uptimes(sinceUs)).map(({ fromUs, toUs }) => [fromUs, toUs]);
-  const [first, second, third] = [
-    [10, 20],
-    [30, 65],
-    [70, 80],
-  ];
-  expect(await listed(0)).toEqual([first, second, third]);
-  expect(await listed(19)).toEqual([first, second, third]);
-  expect(await listed(20)).toEqual([second, third]);
-  expect(await listed(80)).toEqual([]);
+  expect(await listed(29)).toEqual([first, second, third]);
+  expect(await listed(30)).toEqual([second, third]);
+  expect(await listed(70)).toEqual([]);
 });
 
 describe('the arrival counts', () => {

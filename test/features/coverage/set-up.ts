@@ -62,9 +62,6 @@ export interface ReconcileSetUp extends ReconcileContext {
   now: number;
   /** Called before each page, and before and after each write; tests throw or act there. */
   onStep: (step: string) => void | Promise<void>;
-  /** Numbers of records in the catalogue that are unreadable, or that the filter could not decide. */
-  odd: number;
-  undecided: number;
   pauses: number;
   push(...pushes: TestPush[]): Promise<void>;
   /** Indexes the log. Without this call, the index lags. */
@@ -97,13 +94,11 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     catalogue: [],
     now: 100_000,
     onStep: () => undefined,
-    odd: 0,
-    undecided: 0,
     pauses: 0,
     listing: {
       list: (query, signal) => list(setUp, pageMax, query, signal),
       product: () => Promise.reject(new Error('A single product was requested.')),
-      spent,
+      spent: () => ({ requests: 0, answersMs: 0, waitedMs: 0, unreadableRecords: 0, undecided: 0 }),
     },
     completeness: {
       recoveredEvents: completeness.recoveredEvents,
@@ -134,10 +129,6 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     run: (tasks, options = {}) =>
       reconcile(setUp, { ...usual, tasks, signal: new AbortController().signal, ...options }),
   };
-  function spent() {
-    const { odd: unreadableRecords, undecided } = setUp;
-    return { requests: 0, answersMs: 0, waitedMs: 0, unreadableRecords, undecided };
-  }
   await setUp.index();
   return setUp;
 }

@@ -83,16 +83,3 @@ it('one hour of the past is missing until the receiver compares, and then covera
   expect(new Set(found.map((hour) => hour.hourUs))).toEqual(new Set([missingHourUs]));
   expect(found.reduce((sum, hour) => sum + hour.recovered, 0)).toBe(missing);
 });
-
-it('the past is pushed since its start, each notification within seconds', async () => {
-  const { withStore, stored } = await openPast();
-  const rows = await withStore(({ find }) => Array.fromAsync(find({ order: 'oldest' })));
-  expect(rows).toHaveLength(stored.stored);
-  const delays = rows.map((row) => row.receivedAtUs - (row.notificationDateUs ?? 0));
-  expect(Math.min(...delays)).toBeGreaterThanOrEqual(0);
-  expect(Math.max(...delays)).toBeLessThan(3_000_000);
-  expect(rows.every(({ source }) => source === 'push')).toBe(true);
-  const [first, last] = [rows[0]?.receivedAtUs ?? 0, rows.at(-1)?.receivedAtUs ?? 0];
-  expect(first - sinceUs).toBeLessThan(hourUs);
-  expect(nowUs - last).toBeLessThan(hourUs);
-});

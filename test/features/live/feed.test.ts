@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { NotificationRow } from '../../../src/core/terms/ports.ts';
@@ -14,6 +14,7 @@ import {
   openConsole,
 } from '../../core/api/console-context.ts';
 import { openSeeded } from '../../core/page/seeded-receiver.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
 import { foundProduct } from '../summary/found-product.ts';
 
 interface StreamEvent {
@@ -105,9 +106,6 @@ describe('the live feed', () => {
     expect(matching.length).toBeLessThan(8);
     await expect.poll(() => listed(some).toSorted()).toEqual(matching.toSorted());
     expect(performance.now() - beganMs).toBeLessThan(2_000);
-    const [row] = some.events.flatMap(({ data }) => data.rows);
-    expect(row).toMatchObject({ event: 'created', subscription: 'alps' });
-    expect(row.cells).toMatchObject({ mission: expect.stringMatching(/^S2/) });
     // Streams end at once: other open requests have 2 s.
     const closedMs = performance.now();
     await seeded.receiver.close();
@@ -225,19 +223,14 @@ describe('the live feed', () => {
         return memory.notifications.lastPosition();
       },
     };
-    let failed = 0;
-    const log = {
-      ...{ info: () => undefined, warn: () => undefined, error: () => undefined },
-      debug: () => {
-        failed += 1;
-      },
-    };
+    const failed = vi.fn();
+    const log = { ...silentLog, debug: failed };
     const { origin } = await openConsole({ notifications, log });
     const stream = await openStream(`${origin}/api/live`);
     await stream.next();
     failure = new AppError('unavailable', 'The store cannot be read now.');
     memory.add(2);
-    await expect.poll(() => failed).toBeGreaterThan(1);
+    await expect.poll(() => failed.mock.calls.length).toBeGreaterThan(1);
     failure = null;
     expect(positions(await stream.next())).toEqual([3, 2]);
   });
@@ -246,14 +239,13 @@ describe('the live feed', () => {
 /** An index that has read the log up to a position. */
 function createIndex() {
   const events = Array.from({ length: 9 }, (_, i) => indexedEvent(i + 1));
-  const products = { ...createMemoryProducts(), failure: null as AppError | null, position: 1 };
+  const products = { ...createMemoryProducts(), position: 1 };
   return Object.assign(products, {
     indexedPosition: async () => {
       if (products.position === 0) throw new AppError('unavailable', 'There is no index.');
       return products.position;
     },
-    events: async ({ afterPosition = 0, beforePosition = 99, limit, filter }: EventQuery) => {
-      if (filter !== null && products.failure !== null) throw products.failure;
+    events: async ({ afterPosition = 0, beforePosition = 99, limit }: EventQuery) => {
       const end = Math.min(beforePosition - 1, products.position);
       const found = events.filter(({ position }) => position > afterPosition && position <= end);
       return { events: found.toReversed().slice(0, limit), next: null };
@@ -267,17 +259,9 @@ function indexedEvent(position: number): IndexedEvent {
     ...foundProduct({ position, productId, receivedAtUs, sizeBytes: 0, online: true }).row,
     ...{ cloudCoverPercent: 12, tile: '32TMT' },
   };
-  const notificationUs = receivedAtUs;
-  return {
-    position,
-    event,
-    subscription,
-    notificationUs,
-    receivedAtUs,
-    source,
-    product,
-    footprint: { type: 'Point', coordinates: [11, 45.5] },
-  };
+  const footprint = { type: 'Point', coordinates: [11, 45.5] } as const;
+  const times = { notificationUs: receivedAtUs, receivedAtUs };
+  return { position, event, subscription, ...times, source, product, footprint };
 }
 
 describe('a lagging product index', () => {
@@ -316,19 +300,5 @@ describe('a lagging product index', () => {
     }
     products.position = 4;
     expect(positions(await stream.next())).toEqual([4]);
-  });
-
-  it('that fails for one viewer does not delay the others', async () => {
-    const products = createIndex();
-    const { live, add } = await openGrowing({ products, liveLimits: { frameMs: 5 } });
-    const failing = await live('?filter=Online%20eq%20true');
-    const other = await live();
-    await Promise.all([failing.next(), other.next()]);
-    products.failure = new AppError('unavailable', 'The index cannot be read now.');
-    products.position = 2;
-    add(1);
-    expect(positions(await other.next())).toEqual([2]);
-    products.failure = null;
-    expect(positions(await failing.next())).toEqual([2]);
   });
 });

@@ -21,8 +21,6 @@ export interface Received {
 }
 
 interface MosquittoOptions {
-  /** Lines of its configuration. `FOLDER` stands for its folder. */
-  config?: readonly string[];
   /** Users with their passwords; without them, everyone may connect. */
   users?: Readonly<Record<string, string>>;
   tls?: { key: string; cert: string; ca: string };
@@ -32,13 +30,12 @@ export async function startMosquitto(options: MosquittoOptions = {}) {
   const port = await freePort();
   const folder = temporaryDirectory();
   chmodSync(folder, 0o755);
-  const { tls, users, config = [] } = options;
+  const { tls, users } = options;
   const lines = [
     `listener ${port} 127.0.0.1`,
     // Otherwise mosquitto changes to its own user, who has no access to the folder.
     `user ${process.getuid?.() === 0 ? 'root' : ''}`.trim(),
     `allow_anonymous ${users === undefined}`,
-    ...config.map((line) => line.replaceAll('FOLDER', folder)),
   ];
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text, { mode: 0o600 });
@@ -55,12 +52,10 @@ export async function startMosquitto(options: MosquittoOptions = {}) {
   }
   const file = write('mosquitto.conf', `${lines.filter((line) => line !== 'user').join('\n')}\n`);
   const command = ['mosquitto', '-v', '-c', file];
-  const { signal, ...server } = await spawnServer(command, { port, answersWith: 'connect' });
+  const server = await spawnServer(command, { port, answersWith: 'connect' });
   const url = tls === undefined ? `mqtt://127.0.0.1:${port}` : `mqtts://localhost:${port}`;
   return {
-    ...{ ...server, url, folder },
-    /** Writes sessions and subscriptions to disk (`persistence true`). */
-    save: () => signal('SIGUSR1'),
+    ...{ ...server, url },
     /** Subscribes to all topics; returns what arrives from now on, after the retained messages. */
     subscribe: async (login: { username?: string; password?: string } = {}) => {
       const received: Received[] = [];

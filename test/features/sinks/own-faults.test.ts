@@ -1,13 +1,9 @@
 /** Problems on our side: unreadable bodies, records that cannot be written again, a clock that is set back. */
 import { describe, expect, it } from 'vitest';
-import { openTarget, type SinkTarget } from '../../../src/features/sinks/registry.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import { answering } from './hook-server.ts';
-import { postgresTarget } from './postgres-database.ts';
-import { openHookContext, openSinkContext } from './sink-context.ts';
-import { mqttTarget, natsTarget, webhookTarget } from './sink-definition.ts';
-import { sinkDocument } from './sink-items.ts';
+import { openHookContext } from './sink-context.ts';
 
 const filter = "startswith(Name,'S2')";
 
@@ -45,20 +41,6 @@ describe('a record that cannot be written as JSON again', () => {
     for (const one of dead) {
       expect(one).toMatchObject({ attempts: 2, error: expect.stringMatching(/call stack/) });
     }
-  });
-
-  it.each<SinkTarget>([
-    webhookTarget('http://127.0.0.1:9/'),
-    { kind: 'command', command: ['true'] },
-    natsTarget('nats://127.0.0.1:9'),
-    mqttTarget('mqtt://127.0.0.1:9'),
-    postgresTarget('postgres://127.0.0.1:9/gis'),
-  ])('is no fault of a target of the kind $kind', async (target) => {
-    const { context } = await openSinkContext();
-    const opened = openTarget({ name: 'sink', timeoutMs: 1_000, target }, context);
-    const item = { ...sinkDocument, value: { Checksum: JSON.parse(deepList) } };
-    await expect(opened.deliver(item, AbortSignal.timeout(5_000))).rejects.toThrow('call stack');
-    await opened.close();
   });
 });
 

@@ -31,17 +31,6 @@ describe('a summary rule', () => {
       { name: 'a', type: 'push', events: ['created'], filter: '', status: 'running' },
     ]);
   });
-
-  it('is absent where a subscription has none, and can contain a filter built in code', async () => {
-    const { rules, subscriptions } = await loadText(
-      `import { collection, defineConfig } from 'earshot';
-       const summary = { digest: { filter: collection('SENTINEL-1') } };
-       export default defineConfig({ subscriptions: { a: {}, b: { summary } } });\n`,
-    );
-    const filter = "Collection/Name eq 'SENTINEL-1'";
-    expect(rules).toEqual({ b: { ...digest, filter } });
-    expect(subscriptions).toMatchObject([{ name: 'a' }, { name: 'b' }]);
-  });
 });
 
 describe('a summary rule with faults', () => {

@@ -1,9 +1,8 @@
 /** Commands: their input, their exit codes, and their timeouts. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRunProgram } from '../../../../src/core/host/run-program.ts';
 import { openTarget } from '../../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../../src/features/sinks/target.ts';
@@ -142,29 +141,5 @@ describe('a command', () => {
     for (const callback of callbacks) callback();
     expect(await ended).toMatchObject({ signal: 'SIGKILL', timedOut: false });
     await expect.poll(() => alivePids(folder)).toEqual([]);
-  });
-
-  it('that cannot be killed is abandoned three seconds after its timeout', async () => {
-    const file = join(temporaryDirectory(), 'pid');
-    const asked: string[] = [];
-    // As if it ran as another user: the system refuses the signal.
-    const run = createRunProgram({ env: process.env });
-    const kill = vi.spyOn(process, 'kill').mockImplementation((_pid, name) => {
-      asked.push(String(name));
-      throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
-    });
-    const command = ['sh', '-c', `echo $$ > ${file}; echo some words >&2; exec sleep 1000`];
-    syncBuiltinESMExports();
-    onTestFinished(() => {
-      kill.mockRestore();
-      syncBuiltinESMExports();
-      process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
-    });
-    const begun = performance.now();
-    expect(await run(command, 'x', limits)).toEqual({
-      ...{ exitCode: null, signal: null, timedOut: true, stdout: '', stderr: 'some words\n' },
-    });
-    expect(performance.now() - begun).toBeLessThan(10_000);
-    expect(asked).toEqual(['SIGTERM', 'SIGKILL']);
   });
 });

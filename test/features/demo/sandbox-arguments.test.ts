@@ -47,54 +47,41 @@ describe('the sandbox', () => {
   });
 });
 
-/** Runs the sandbox until its services answer a login with these fields, then stops it. */
-async function runUntilLogin(
-  argv: readonly string[],
-  variables: Record<string, string>,
-  fields: Record<string, string> = {},
-) {
-  const service = `127.0.0.1:${await freePort()}`;
-  const line = ['sandbox', ...ports, '--service', service, ...argv];
-  const running = startCommand(line, { env: variables });
-  onTestFinished(running.stop);
-  const tokenUrl = `http://${service}/auth/realms/CDSE/protocol/openid-connect/token`;
-  const body = { client_id: 'cdse-public', grant_type: 'password', ...fields };
-  const login = () => fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(body) });
-  const { status } = await vi.waitFor(login, 5_000);
-  running.stop();
-  const { code, err } = await running.ended;
-  const lines = err.split('\n').filter((text) => text.startsWith('EARSHOT_'));
-  return { code, err, lines, status, tokenUrl };
-}
+const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: password };
+const secret = { ...account, EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' };
+const me = { username: 'me', password };
 
-describe('the sandbox prints at start', () => {
-  it('the lines for .env, and that it waits for a registration', async () => {
-    const { code, err, lines, tokenUrl } = await runUntilLogin([], {});
+it.each<[string, Record<string, string>, Record<string, string>, number]>([
+  ['is sandbox and sandbox', {}, { username: 'sandbox', password: 'sandbox' }, 200],
+  ['is what the variables say', account, me, 200],
+  ['needs a code with a shared secret', secret, me, 401],
+  ['needs none with a single code', { ...account, EARSHOT_ACCOUNT_TOTP: '123456' }, me, 200],
+])(
+  'the account of the sandbox %s, and its lines for .env have no secret of the user',
+  async (_title, variables, fields, status) => {
+    const service = `127.0.0.1:${await freePort()}`;
+    const running = startCommand(['sandbox', ...ports, '--service', service], { env: variables });
+    onTestFinished(running.stop);
+    const tokenUrl = `http://${service}/auth/realms/CDSE/protocol/openid-connect/token`;
+    const login = { client_id: 'cdse-public', grant_type: 'password', ...fields };
+    const answer = () => fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(login) });
+    expect((await vi.waitFor(answer, 5_000)).status).toBe(status);
+    running.stop();
+    const { code, err } = await running.ended;
     expect(code).toBe(0);
     expect(err).toContain('Waiting for a running subscription.');
-    expect(lines).toEqual([
-      `EARSHOT_CATALOGUE_URL=${new URL(tokenUrl).origin}`,
+    expect(err).not.toMatch(new RegExp(`${password}|JBSWY`));
+    expect(err.split('\n').filter((line) => line.startsWith('EARSHOT_'))).toEqual([
+      `EARSHOT_CATALOGUE_URL=http://${service}`,
       `EARSHOT_TOKEN_URL=${tokenUrl}`,
-      'EARSHOT_ACCOUNT_USERNAME=sandbox',
-      'EARSHOT_ACCOUNT_PASSWORD=sandbox',
+      `EARSHOT_ACCOUNT_USERNAME=${fields.username}`,
+      ...(fields === me ? [] : ['EARSHOT_ACCOUNT_PASSWORD=sandbox']),
       expect.stringMatching(/^EARSHOT_INFERENCE_URL=http:\/\/127\.0\.0\.1:\d+$/),
       'EARSHOT_INFERENCE_API_KEY=sandbox-key',
       'EARSHOT_INFERENCE_MODEL=openai/gpt-oss-120b',
     ]);
-  });
-
-  it('no password that the user chose, and no shared secret', async () => {
-    const { err, lines } = await runUntilLogin([], {
-      EARSHOT_ACCOUNT_USERNAME: 'me@example.org',
-      EARSHOT_ACCOUNT_PASSWORD: password,
-      EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP',
-    });
-    expect(lines).toContain('EARSHOT_ACCOUNT_USERNAME=me@example.org');
-    expect(lines.filter((line) => line.startsWith('EARSHOT_ACCOUNT_PASSWORD'))).toEqual([]);
-    expect(err).not.toContain(password);
-    expect(err).not.toContain('JBSWY');
-  });
-});
+  },
+);
 
 describe('the sandbox gives advice when a notification', () => {
   it.each<[string, EndpointAnswer | null, string]>([
@@ -116,21 +103,5 @@ describe('the sandbox gives advice when a notification', () => {
     stop();
     await ended;
     expect(err()).toMatch(new RegExp(`not delivered yet: .*\\. ${advice}`));
-  });
-});
-
-describe('the account of the sandbox', () => {
-  const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: password };
-  const secret = { EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' };
-  const me = { username: 'me', password };
-  const sandbox = { username: 'sandbox', password: 'sandbox' };
-
-  it.each<[string, Record<string, string>, Record<string, string>, number]>([
-    ['is sandbox and sandbox', {}, sandbox, 200],
-    ['is what the variables say', account, me, 200],
-    ['needs a code with a shared secret', { ...account, ...secret }, me, 401],
-    ['needs none with a single code', { ...account, EARSHOT_ACCOUNT_TOTP: '123456' }, me, 200],
-  ])('%s', async (_title, variables, fields, status) => {
-    expect((await runUntilLogin([], variables, fields)).status).toBe(status);
   });
 });

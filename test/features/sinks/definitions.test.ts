@@ -194,17 +194,13 @@ describe('a faulty sink', () => {
     const folder = temporaryDirectory();
     const web = { webhook: 'https://a.example' };
     writeFileSync(join(folder, 'no.pem'), 'nothing');
+    const short = secretFile(folder, 'short', 'whsec_aHVudGVyMg==');
     const { sinks, subscriptions } = await load(
       {
         a: { ...web, secretFile: secretFile(folder, 'open', secret, 0o604), ca: 'no.pem' },
-        b: {
-          ...web,
-          secretFile: secretFile(folder, 'short', 'whsec_aHVudGVyMg=='),
-          filter: 'Nam eq 1',
-        },
+        b: { ...web, secretFile: short, filter: 'Nam eq 1' },
         c: { ...web, secretFile: 'gone' },
         d: { ...web, secretFile: secretFile(folder, 'empty', '\n') },
-        e: { ...web, secretFile: '.' },
       },
       folder,
     );
@@ -214,9 +210,8 @@ describe('a faulty sink', () => {
         'sinks.a.ca: the file does not contain PEM certificates.',
         expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
         expect.stringMatching(/^sinks\.b\.filter: error/),
-        `sinks.c.secretFile: ${folder}/gone cannot be read: there is no such file (ENOENT).`,
+        expect.stringMatching(/^sinks\.c\.secretFile: .* \(ENOENT\)/),
         'sinks.d.secretFile: the file is empty.',
-        `sinks.e.secretFile: ${folder} is a directory, not a file.`,
       ],
     });
     expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');

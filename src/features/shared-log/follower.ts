@@ -53,26 +53,21 @@ export class Follower {
   readonly #options: FollowerOptions;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
-  #applied: number;
-  #batchId: string | null;
-  #stateFrom: number;
+  /** As it is in the database of this node. */
+  #place: Pick<NodePlace, 'applied' | 'batchId' | 'stateFrom'>;
   #fault: string | null = null;
   /** Time of the first of these faults, by the monotonic clock. */
   #faultMs = 0;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
-    ({
-      applied: this.#applied,
-      batchId: this.#batchId,
-      stateFrom: this.#stateFrom,
-    } = options.place);
+    this.#place = { ...options.place };
     this.#running = this.#run();
   }
 
   get state(): FollowerState {
     const isStuck = this.#fault !== null && performance.now() - this.#faultMs >= stuckMs;
-    return { applied: this.#applied, fault: this.#fault, isStuck };
+    return { applied: this.#place.applied, fault: this.#fault, isStuck };
   }
 
   /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
@@ -81,7 +76,7 @@ export class Follower {
     const waitMs = this.state.isStuck ? Math.min(timeoutMs, stuckUntilMs) : timeoutMs;
     const deadlineMs = performance.now() + waitMs;
     // A node without its checkpoint has applied nothing completely.
-    while (this.#stateFrom !== 0 || number > this.#applied) {
+    while (this.#place.stateFrom !== 0 || number > this.#place.applied) {
       const leftMs = deadlineMs - performance.now();
       if (leftMs <= 0 || signal.aborted) throw this.#notApplied();
       await this.#options.activity.next(leftMs, signal);
@@ -109,31 +104,30 @@ export class Follower {
 
   async #round(signal: AbortSignal): Promise<void> {
     const { log, writer, activity } = this.#options;
-    if (this.#applied === this.#stateFrom) await this.#loadCheckpoint();
-    const part = await log.read(this.#applied);
-    await requireSame(part, { applied: this.#applied, batchId: this.#batchId }, log);
+    if (this.#place.applied === this.#place.stateFrom) await this.#loadCheckpoint();
+    const part = await log.read(this.#place.applied);
+    await requireSame(part, this.#place, log);
     if (part.entries.length === 0) {
       this.#setFault(null);
-      return log.news(this.#applied, pollMs, signal);
+      return log.news(this.#place.applied, pollMs, signal);
     }
     // Another process of this node may have applied more.
     const { applied, batchId, deliveries } = await writer.apply(part.entries);
-    this.#applied = applied;
-    this.#batchId = batchId;
+    Object.assign(this.#place, { applied, batchId });
     this.#setFault(null);
     activity.note({ deliveries });
   }
 
   /** Loads the checkpoint, or waits for the entry of the one that has replaced it. */
   async #loadCheckpoint(): Promise<void> {
-    if (this.#stateFrom === 0) return;
+    if (this.#place.stateFrom === 0) return;
     const { signal } = this.#stopping;
     const release = await this.#options.acquireLock('checkpoint', { waitMs: loadMsMax, signal });
     try {
       // Another process of this node may have loaded it.
       const { stateFrom } = (await this.#options.writer.place()) ?? { stateFrom: 0 };
-      this.#stateFrom = stateFrom;
-      if (stateFrom === this.#applied) await this.#loadParts();
+      this.#place.stateFrom = stateFrom;
+      if (stateFrom === this.#place.applied) await this.#loadParts();
       this.#options.activity.wake();
     } finally {
       release();
@@ -143,9 +137,9 @@ export class Follower {
   async #loadParts(): Promise<void> {
     const { log, writer, logger } = this.#options;
     const newest = (await log.checkpointNumber()) ?? 0;
-    if (newest > this.#stateFrom) {
+    if (newest > this.#place.stateFrom) {
       await writer.setStateFrom(newest);
-      this.#stateFrom = newest;
+      this.#place.stateFrom = newest;
       return;
     }
     await writer.clear();
@@ -155,7 +149,7 @@ export class Follower {
     }
     while ((await writer.removePruned()) > 0);
     await writer.setStateFrom(0);
-    this.#stateFrom = 0;
+    this.#place.stateFrom = 0;
     logger.info({ number: newest }, 'loaded a checkpoint of the shared log');
   }
 
@@ -167,7 +161,7 @@ export class Follower {
       logger.error(errorFields(error), 'failed to apply entries of the shared log; retrying');
     }
     if (text === null && this.#fault !== null) {
-      logger.info({ applied: this.#applied }, 'applying entries of the shared log');
+      logger.info({ applied: this.#place.applied }, 'applying entries of the shared log');
     }
     this.#fault = text;
   }

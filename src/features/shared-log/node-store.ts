@@ -18,6 +18,7 @@ import { Follower } from './follower.ts';
 import type { NodeWrites } from './node-thread.ts';
 import { createNodeIntake, NodeChanges, retryQuarantined } from './node-writes.ts';
 import type { SharedLog } from './postgres-log.ts';
+import type { LogHead } from './schema.ts';
 import { createFileSync, shareCredentials } from './shared-files.ts';
 
 /** Timeout of a call to the writer thread. */
@@ -51,9 +52,9 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     const known = await writer.place();
     const nodeId = known?.nodeId ?? options.newId();
     log = await options.openLog(nodeId);
-    await requireUsable(log, { isNew: known === null });
-    const place = known ?? (await join(writer, log, nodeId));
-    await requireSameLog(log, place.logId, dataDir);
+    const head = await log.head();
+    requireUsable(head, known, dataDir);
+    const place = known ?? (await join(writer, log, { ...head, nodeId }));
     const activity = new IntakeActivity();
     const follower = new Follower({
       ...{ log, writer, place, logger: options.logger, activity },
@@ -111,9 +112,8 @@ function sharedOf(
 async function join(
   writer: Remote<NodeWrites>,
   log: SharedLog,
-  nodeId: string,
+  { logId, first, nodeId }: LogHead & { nodeId: string },
 ): Promise<NodePlace> {
-  const { logId, first } = await log.head();
   const stateFrom = (await log.checkpointNumber()) ?? 0;
   const place = { logId, nodeId, applied: first - 1, batchId: null, stateFrom };
   await writer.join(place);
@@ -132,23 +132,20 @@ const saveCheckpoint = (log: SharedLog, place: DataPlace): Promise<number> =>
     return number;
   });
 
-async function requireUsable(log: SharedLog, { isNew }: { isNew: boolean }): Promise<void> {
-  const { state } = await log.head();
-  if (state === 'moved' && isNew) {
+function requireUsable({ logId, state }: LogHead, known: NodePlace | null, dataDir: string): void {
+  if (state === 'moved' && known === null) {
     throw new AppError(
       'configuration',
       'The shared log of EARSHOT_LOG_URL is closed: another log continues it.',
       { advice: 'Remove EARSHOT_LOG_URL, or set it to another database.' },
     );
   }
-  if (state !== 'copying') return;
-  throw new AppError('unavailable', 'The shared log is not complete.', {
-    advice: 'Wait until `earshot admin log copy` has finished, or run the command again.',
-  });
-}
-
-async function requireSameLog(log: SharedLog, logId: string, dataDir: string): Promise<void> {
-  if ((await log.head()).logId === logId) return;
+  if (state === 'copying') {
+    throw new AppError('unavailable', 'The shared log is not complete.', {
+      advice: 'Wait until `earshot admin log copy` has finished, or run the command again.',
+    });
+  }
+  if (known === null || known.logId === logId) return;
   throw new AppError(
     'configuration',
     `The data directory ${dataDir} belongs to another shared log than the database of EARSHOT_LOG_URL.`,

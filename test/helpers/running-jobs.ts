@@ -1,22 +1,16 @@
 /** Background jobs as a receiver gets them, from what its status shows. */
 
 import type { DeliveryState } from '../../src/features/sinks/terms.ts';
-import type { SummaryRuleKind } from '../../src/features/summary/terms.ts';
 import type { JobContext, RunningJob } from '../../src/receiver/slots.ts';
 
 export interface ShownJobs {
   deliveryState: () => DeliveryState & { rejected?: string | null };
-  summaryMode: () => Promise<SummaryRuleKind>;
 }
 
 export function runningJobs({
   deliveryState,
-  summaryMode,
 }: ShownJobs): Pick<JobContext, 'version' | 'jobs' | 'rejected'> {
   const job = (state: unknown): RunningJob => ({ state, stop: async () => undefined });
-  const jobs = new Map([
-    ['sinks', job(deliveryState)],
-    ['summary mode', job(summaryMode)],
-  ]);
+  const jobs = new Map([['sinks', job(deliveryState)]]);
   return { version: '1.0.0', jobs, rejected: () => deliveryState().rejected ?? null };
 }

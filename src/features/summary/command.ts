@@ -50,8 +50,7 @@ command and the receiver together. At a limit, the command ends and the other su
   --each    The default of --since is 24h. With --filter, and without --since and --until, products
             of any time are selected. Deleted products are not selected.
   --digest  The periods are complete hours, days or weeks in UTC. Weeks start on Monday. The default
-            is the last complete period. If it has no products, the digest covers the present one.
-            Deleted products are included.
+            is the last complete period. Deleted products are included.
 
 --json prints an object per line with the fields of \`earshot query summaries\`. With --dry-run, the
 fields are kind, productId, productName, tokens and request. tokens is an estimate.

@@ -1,7 +1,6 @@
 /** Facts of the products that were first received in a period. */
 import { setImmediate } from 'node:timers/promises';
 import { dayUs, hourUs } from '../../core/terms/dates.ts';
-import type { NotificationLog } from '../../core/terms/ports.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FoundProduct, ProductRow, Products } from '../../filter/products.ts';
 import type { Places } from '../products/places/places.ts';
@@ -23,7 +22,6 @@ import {
 import type { DigestScope } from './terms.ts';
 
 export interface DigestSources {
-  notifications: Pick<NotificationLog, 'find'>;
   products: Pick<Products, 'find'>;
   places: () => Places;
 }
@@ -49,24 +47,7 @@ export async function digestFacts(
     if (counted.products() % restEvery === 0) await setImmediate();
     signal.throwIfAborted();
   }
-  if (counted.products() === 0) return null;
-  let restored = 0;
-  const { fromUs: sinceUs, untilUs } = scope;
-  const span = { sinceUs, untilUs, time: 'received', source: 'reconcile' } as const;
-  const named = { subscription: scope.subscription ?? undefined };
-  if (scope.filter === null) {
-    for await (const _ of sources.notifications.find({ ...span, ...named })) restored += 1;
-  }
-  return counted.facts(scope, restored);
-}
-
-/** Returns true if a digest has products, deleted ones included. */
-export async function hasProducts(
-  scope: DigestScope,
-  products: Pick<Products, 'find'>,
-): Promise<boolean> {
-  for await (const _ of productsOf(scope, products)) return true;
-  return false;
+  return counted.products() === 0 ? null : counted.facts(scope);
 }
 
 async function* productsOf(
@@ -118,7 +99,7 @@ function createCount(places: () => Places) {
       if (receiptUs > lateUs) late += 1;
       latestDelayUs = Math.max(latestDelayUs, receiptUs);
     },
-    facts: (scope: DigestScope, restored: number): Facts => {
+    facts: (scope: DigestScope): Facts => {
       const delay = durationPhrase(medianOf(delaysUs));
       return knownFacts({
         count: countPhrase(products),
@@ -135,7 +116,6 @@ function createCount(places: () => Places) {
           late === 0
             ? null
             : `${countPhrase(late)} (at most ${durationPhrase(latestDelayUs)} after publication)`,
-        restored: restored === 0 ? null : countPhrase(restored),
         deleted: deleted === 0 ? null : countPhrase(deleted),
         size: sizePhrase(bytes),
       });
@@ -199,7 +179,6 @@ export function digestTemplate(facts: Facts): string {
     '. Latest: {latest}',
     '. Published {delay} (median)',
     '. Late: {late}',
-    '. Restored: {restored}',
     '. Deleted since: {deleted}',
   ];
   return insertValues(sentenceOf(clauses, facts), facts);

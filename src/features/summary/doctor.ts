@@ -5,11 +5,9 @@ import { type Config, loadConfig } from '../../core/config/config.ts';
 import { subscriptionsFileName } from '../../core/config/subscriptions-file.ts';
 import { type DoctorSlot, fixInFile, needsOf } from '../../core/doctor/steps.ts';
 import { type Finding, failedFinding, finding } from '../../core/terms/evaluation.ts';
-import { openStoreReader } from '../../store/store.ts';
-import { tablesOf } from '../../store/tables.ts';
 import { createChatClient, inferenceFacts, modelAdvice } from './chat-client.ts';
 import { loadSummaryRules, ruleFilterFindings } from './rules.ts';
-import { areAllOff, plainSummaryRule, refusalText, type SummaryRule } from './terms.ts';
+import { areAllOff, plainSummaryRule, type SummaryRule } from './terms.ts';
 
 /** Timeout of one answer; short, because a person waits for it. */
 const timeoutMs = 30_000;
@@ -19,7 +17,7 @@ interface Read {
   rules: ReadonlyMap<string, SummaryRule> | undefined;
 }
 
-export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir, serve }, io, reader) => {
+export const stepsOf: DoctorSlot['stepsOf'] = async ({ serve }, io, reader) => {
   const summary = await reader.attempt(() => loadConfig(io, ['summary']).summary);
   const rules = await reader.attempt(() => loadSummaryRules(io), fixInFile);
   // EARSHOT_SUMMARY is checked when it is read.
@@ -34,7 +32,7 @@ export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir, serve }, io, rea
     {
       name: 'inference service',
       needs,
-      run: () => checkSummaries({ summary, rules }, dataDir, io),
+      run: () => checkSummaries({ summary, rules }, io),
     },
   ];
 };
@@ -46,12 +44,8 @@ function filterFindings(rules: ReadonlyMap<string, SummaryRule>): Finding[] {
   );
 }
 
-async function checkSummaries(
-  { summary, rules }: Read,
-  dataDir: string,
-  io: Io,
-): Promise<Finding[]> {
-  if (summary?.inference) return checkInference(summary.inference, dataDir, io);
+async function checkSummaries({ summary, rules }: Read, io: Io): Promise<Finding[]> {
+  if (summary?.inference) return checkInference(summary.inference, io);
   // A missing model is not a failure: summaries then come from the template.
   const defaultRule = plainSummaryRule(summary?.rule ?? 'off');
   const level = areAllOff([defaultRule, ...(rules?.values() ?? [])]) ? 'ok' : 'warning';
@@ -61,11 +55,10 @@ async function checkSummaries(
   return [finding('inference service', level, text, nextStep)];
 }
 
-/** Requests one short answer, and shows whether the answers to earlier requests were refused. */
+/** Requests one short answer. */
 async function checkInference(
   { url: baseUrl, apiKey, model }: NonNullable<Config['summary']['inference']>,
-  dataDir: string,
-  { fetch, signal, features }: Io,
+  { fetch, signal }: Io,
 ): Promise<Finding[]> {
   const check = 'inference service';
   try {
@@ -80,15 +73,5 @@ async function checkInference(
     const level = facts.scope === 'caller' ? 'unknown' : isReached ? 'warning' : 'critical';
     return [{ ...failedFinding(check, error, modelAdvice), level }];
   }
-  const found = [finding(check, 'ok', `The service offers ${model}.`)];
-  const store = openStoreReader(dataDir, tablesOf(features));
-  // Null without a store. Another check reports a store that cannot be read.
-  const refused = await store.summaries
-    .refusedAnswer()
-    .catch(() => null)
-    .finally(() => store.close());
-  // An answer of another model says nothing about this one.
-  if (refused?.model !== model) return found;
-  const { cause, nextStep } = refusalText(refused);
-  return [...found, finding('summaries', 'warning', cause, nextStep)];
+  return [finding(check, 'ok', `The service offers ${model}.`)];
 }

@@ -62,14 +62,6 @@ export const summary = defineFeature({
   settings: () => import('./settings.ts'),
   jobs: [
     {
-      name: 'summary mode',
-      runsOn: 'each',
-      start: async ({ settings: { summary }, io }) => {
-        const { watchMode } = await import('./job.ts');
-        return watchMode(summary, io);
-      },
-    },
-    {
       name: 'summaries',
       runsOn: 'leader',
       start: async ({ receiver, settings, log, io, rejected }) => {

@@ -3,13 +3,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Io } from '../../core/cli/io.ts';
 import type { Config } from '../../core/config/config.ts';
-import type { ConfigPlace } from '../../core/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
-import type { RunningJob } from '../../receiver/slots.ts';
-import { loadSummaryRules, ruleFilterFindings, summaryModeOf } from './rules.ts';
-import { areAllOff, plainSummaryRule, type SummaryRule, type SummaryRuleKind } from './terms.ts';
+import { loadSummaryRules, ruleFilterFindings } from './rules.ts';
+import { areAllOff, plainSummaryRule, type SummaryRule } from './terms.ts';
 import type { SummaryWorker } from './worker.ts';
 
 export interface ServedSummaries {
@@ -85,25 +83,4 @@ async function workerFor(
   );
   const context = openSummaryContext(config, { store, products, log }, io);
   return startSummaryWorker(context, ruleOf);
-}
-
-/** Keeps the mode of all rules as they were last read, for the status. */
-export function watchMode(
-  summary: Config['summary'],
-  place: ConfigPlace,
-): RunningJob & { state: () => Promise<SummaryRuleKind> } {
-  const read = () => {
-    const mode = summaryModeOf(summary, place);
-    // Problems of the rules are logged elsewhere; the status reports them, too.
-    mode.catch(() => undefined);
-    return mode;
-  };
-  let mode = read();
-  return {
-    state: () => mode,
-    reload: async () => {
-      mode = read();
-    },
-    stop: async () => undefined,
-  };
 }

@@ -5,9 +5,10 @@ import type { DescribeReader, PrunedRows } from '../../store/pruning/terms.ts';
 import {
   type DigestScope,
   type NewSummaryJob,
-  type RefusedAnswer,
+  refusedReason,
   type Summaries,
   type SummaryJob,
+  type SummaryOutcome,
   type SummaryQuery,
   type SummaryRow,
   type SummarySpending,
@@ -17,7 +18,7 @@ import {
 
 export const schema = `
   -- One row per subject with its job and its text. \`due_at_us\` is null when the job is done.
-  -- \`revision\` changes whenever the subject is requested again. \`scope\`, \`facts\` and \`refusal\` are JSON.
+  -- \`revision\` changes whenever the subject is requested again. \`scope\` and \`facts\` are JSON.
   -- \`request\` is the hash of the request that the text of a model answers.
 
   CREATE TABLE IF NOT EXISTS summary (
@@ -37,13 +38,11 @@ export const schema = `
     facts TEXT,
     model TEXT,
     request BLOB,
-    refusal TEXT,
     created_at_us INTEGER,
     UNIQUE (kind, subject)
   ) STRICT;
-  -- The few open jobs, and the texts that a model was asked for.
+  -- The few open jobs.
   CREATE INDEX IF NOT EXISTS summary_due ON summary (kind, due_at_us) WHERE due_at_us IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS summary_asked ON summary (created_at_us) WHERE model IS NOT NULL OR refusal IS NOT NULL;
   -- Requests count against the budget, also of a job that was removed.
   CREATE TABLE IF NOT EXISTS summary_request (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -158,17 +157,11 @@ export const reads = {
     return row ?? { requests: 0, tokens: 0, sinceUs: null };
   },
 
-  refusedAnswer(database: Database): RefusedAnswer | null {
-    const refusals = prepared<[], string | null>(
-      database,
-      `SELECT refusal FROM summary WHERE model IS NOT NULL OR refusal IS NOT NULL
-       ORDER BY created_at_us DESC LIMIT ${refusalsMin}`,
-    )
-      .pluck()
-      .all();
-    const [last] = refusals;
-    const areAll = refusals.length === refusalsMin && refusals.every((one) => one !== null);
-    return areAll && last ? (JSON.parse(last) as RefusedAnswer) : null;
+  refusedAnswer(database: Database): string | null {
+    const sql = `SELECT reason FROM summary WHERE due_at_us IS NULL ORDER BY id DESC LIMIT ${refusalsMin}`;
+    const reasons = prepared<[], string | null>(database, sql).pluck().all();
+    const areAll = reasons.every((reason) => reason?.startsWith(refusedReason));
+    return reasons.length === refusalsMin && areAll ? (reasons[0] ?? null) : null;
   },
 };
 
@@ -226,27 +219,32 @@ export const writes = {
     const isSame = 'id = @id AND revision = @revision';
     if (result.outcome === 'withdrawn') {
       prepared(database, `DELETE FROM summary WHERE ${isSame}`).run(job);
-    } else if (result.outcome === 'same') {
-      prepared(database, `UPDATE summary SET due_at_us = NULL, reason = NULL WHERE ${isSame}`).run(
-        job,
-      );
-    } else if (result.outcome === 'postponed') {
-      const { dueAtUs, reason, text } = result;
-      // A template with newer facts replaces an older text.
-      if (text !== null) saveText(database, job, { text, request: null, refusal: null });
-      prepared(
-        database,
-        `UPDATE summary SET due_at_us = @dueAtUs, reason = @reason WHERE ${isSame}`,
-      ).run({ ...job, dueAtUs, reason });
-    } else {
-      saveText(database, job, result);
-      prepared(
-        database,
-        `UPDATE summary SET due_at_us = NULL, reason = @reason WHERE ${isSame}`,
-      ).run({ ...job, reason: result.reason });
+      return;
     }
+    const { text, request = null, dueAtUs = null, reason = null }: Ended = result;
+    // A template with newer facts replaces an older text.
+    if (text) {
+      prepared(
+        database,
+        `UPDATE summary SET text = @text, facts = @facts, model = @model, request = @request,
+           created_at_us = @createdAtUs WHERE ${isSame}`,
+      ).run({ ...job, ...text, facts: JSON.stringify(text.facts), request });
+    }
+    prepared(
+      database,
+      `UPDATE summary SET due_at_us = @dueAtUs, reason = @reason WHERE ${isSame}`,
+    ).run({ ...job, dueAtUs, reason });
   },
 };
+
+/** Fields of all outcomes; missing ones are null, and a missing text keeps the present one. */
+interface Ended {
+  outcome: SummaryOutcome['outcome'];
+  text?: SummaryText | null;
+  request?: Uint8Array | null;
+  dueAtUs?: number | null;
+  reason?: string | null;
+}
 
 function upsertJob(database: Database, job: NewSummaryJob, atUs: number): number {
   const upsert = prepared(
@@ -263,25 +261,6 @@ function upsertJob(database: Database, job: NewSummaryJob, atUs: number): number
   ).pluck();
   const scope = job.scope === null ? null : JSON.stringify(job.scope);
   return Number(upsert.get({ ...job, scope, atUs }));
-}
-
-function saveText(
-  database: Database,
-  job: Pick<SummaryJob, 'id' | 'revision'>,
-  result: { text: SummaryText; request: Uint8Array | null; refusal: RefusedAnswer | null },
-): void {
-  const { text, request, refusal } = result;
-  prepared(
-    database,
-    `UPDATE summary SET text = @text, facts = @facts, model = @model, request = @request,
-       refusal = @refusal, created_at_us = @createdAtUs WHERE id = @id AND revision = @revision`,
-  ).run({
-    ...job,
-    ...text,
-    facts: JSON.stringify(text.facts),
-    request,
-    refusal: refusal === null ? null : JSON.stringify(refusal),
-  });
 }
 
 export const describeReader: DescribeReader = (key) =>

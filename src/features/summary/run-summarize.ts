@@ -7,14 +7,13 @@ import { createProgressLine, printJson, writeOut } from '../../core/cli/output.t
 import { readFilter } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { dayUs, shortDateUs } from '../../core/terms/dates.ts';
+import { dayUs } from '../../core/terms/dates.ts';
 import { toSummaryJson } from '../../core/terms/read-models.ts';
 import { counted, printable } from '../../core/terms/text.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import type { Products } from '../../filter/products.ts';
 import { withCurrentIndex } from '../products/index-command.ts';
 import { chatRequest, estimateTokens } from './answer.ts';
-import { hasProducts } from './digest.ts';
 import {
   collectJobs,
   createRules,
@@ -58,7 +57,7 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
     withParts(io, ['store'], async ({ store }) => {
       const log = createLogger(io, 'error');
       const context = openSummaryContext(summary, { store, products, log }, io);
-      const requested = isByFlags ? await requestedJobs(flags, tree, context, io) : null;
+      const requested = isByFlags ? await requestedJobs(flags, tree, context, io.signal) : null;
       if (requested === null) await collectAll(context, createRules(rules, fallback), io);
       if (flags.dryRun) {
         return showRequests(requested ?? (await dueJobs(context)), context, io, flags);
@@ -91,7 +90,7 @@ async function requestedJobs(
   flags: SummarizeFlags,
   tree: FilterTree | null,
   { products, nowUs }: SummaryContext & { products: Pick<Products, 'find'> },
-  io: Pick<Io, 'stderr' | 'signal'>,
+  signal: AbortSignal,
 ): Promise<NewSummaryJob[]> {
   const { since, until, subscription, digest } = flags;
   const atUs = nowUs();
@@ -106,29 +105,17 @@ async function requestedJobs(
     const limit = flags.limit ?? waitingMax + 1;
     const query = { entity: 'Products', filter: tree, received, limit, records: false } as const;
     const named = subscription === undefined ? query : { ...query, subscription };
-    for await (const { row } of products.find(named, io.signal)) {
+    for await (const { row } of products.find(named, signal)) {
       jobs.push(productJob({ ...row, subscription: subscription ?? null }, atUs));
     }
     return atMost(jobs);
   }
   const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
-  const current = windowAt(digest, atUs);
+  const lastUs = Math.min(untilUs, windowAt(digest, atUs).fromUs);
   let window = windowAt(digest, since ?? windowAt(digest, untilUs).fromUs - 1);
-  for (
-    ;
-    window.untilUs <= Math.min(untilUs, current.fromUs);
-    window = windowAt(digest, window.untilUs)
-  ) {
+  for (; window.untilUs <= lastUs; window = windowAt(digest, window.untilUs)) {
     jobs.unshift(digestJob({ ...window, ...scope }, 0));
     atMost(jobs);
-  }
-  const fromUs = jobs.at(-1)?.scope?.fromUs ?? current.fromUs;
-  const complete = { ...scope, fromUs, untilUs: current.fromUs };
-  if (current.fromUs < untilUs && !(await hasProducts(complete, products))) {
-    io.stderr.write(
-      `No complete ${digest} has products. The digest covers ${shortDateUs(current.fromUs)} UTC until now.\n`,
-    );
-    return [{ ...digestJob({ ...current, ...scope, untilUs }, 0), dueAtUs: atUs }];
   }
   return jobs.slice(0, flags.limit);
 }

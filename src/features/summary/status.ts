@@ -8,7 +8,7 @@ import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts'
 import { counted, countText, lengthText } from '../../core/terms/text.ts';
 import { lagWarning } from '../../store/status.ts';
 import { summaryModeOf } from './rules.ts';
-import { refusalText, type SummaryRuleKind, summaryReader, summaryRuleKinds } from './terms.ts';
+import { summaryReader, summaryRuleKinds } from './terms.ts';
 
 const count = z.int().min(0);
 
@@ -21,9 +21,9 @@ const summarySchema = z.object({
   /** May be in the past. */
   dueAtUs: z.number().nullable(),
   refusedAnswer: z
-    .object({ model: z.string(), refused: z.string(), answer: z.string() })
+    .string()
     .nullable()
-    .describe('Last answer of a model that does not follow the required form; null if it does.'),
+    .describe('Why the answers of the model are refused; null if the last ones are not.'),
 });
 
 declare module '../../core/status/status.ts' {
@@ -32,17 +32,9 @@ declare module '../../core/status/status.ts' {
   }
 }
 
-/** Asks the job of a running receiver, or reads the settings. */
-async function modeOf({ running, setting, io }: StatusSources): Promise<SummaryRuleKind> {
-  if (running === null) return summaryModeOf(setting('summary'), io);
-  const state = running.job('summary mode')?.state as (() => Promise<SummaryRuleKind>) | undefined;
-  return state?.() ?? 'off';
-}
-
-async function readSummaries(sources: StatusSources, nowUs: number) {
-  const { summaries } = sources.store;
+async function readSummaries({ store: { summaries }, setting, io }: StatusSources, nowUs: number) {
   const [mode, waiting, { requests, tokens }, refusedAnswer] = await Promise.all([
-    modeOf(sources),
+    summaryModeOf(setting('summary'), io),
     summaries.waiting(),
     summaries.spending(nowUs),
     summaries.refusedAnswer(),
@@ -68,8 +60,8 @@ const part = defineStatusPart({
       return ok('off');
     const { mode, waiting, dueAtUs, requests, tokens, refusedAnswer } = summaries;
     if (refusedAnswer !== null) {
-      const { cause, nextStep } = refusalText(refusedAnswer);
-      return evaluation('warning', cause, nextStep);
+      const cause = `The texts come from the template. ${refusedAnswer}`;
+      return evaluation('warning', cause, 'Set EARSHOT_INFERENCE_MODEL to another model.');
     }
     const reader = readers.find(({ name }) => name === summaryReader);
     const lag = reader && mode !== 'off' ? lagWarning(reader, atUs, lagMaxUs) : null;

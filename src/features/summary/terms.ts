@@ -105,15 +105,6 @@ export interface EndedRequest {
   tokensAbove: number;
 }
 
-/** An answer that does not follow the required form. */
-export interface RefusedAnswer {
-  model: string;
-  /** Why it was refused: `it has a digit outside of braces`. */
-  refused: string;
-  /** May contain anything that a model writes. */
-  answer: string;
-}
-
 /** Result of an attempt; recorded unless the subject was requested again meanwhile. */
 export type SummaryOutcome =
   | {
@@ -121,7 +112,6 @@ export type SummaryOutcome =
       text: SummaryText;
       request: Uint8Array | null;
       reason: string | null;
-      refusal: RefusedAnswer | null;
     }
   /** The present text stays. */
   | { outcome: 'same' }
@@ -146,8 +136,8 @@ export interface SummaryReader {
   /** Counts unfinished jobs. `dueAtUs` is the time of the first one, possibly in the past; null without one. */
   waiting(): Promise<{ waiting: number; dueAtUs: number | null }>;
   spending(nowUs: number): Promise<SummarySpending>;
-  /** Returns the last refused answer if the last answers to several jobs were all refused; otherwise null. */
-  refusedAnswer(): Promise<RefusedAnswer | null>;
+  /** Returns the reason of the last text if the answers for the last three texts were refused; otherwise null. */
+  refusedAnswer(): Promise<string | null>;
 }
 
 /** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
@@ -208,11 +198,5 @@ export function areAllOff(rules: Iterable<SummaryRule>): boolean {
   return [...rules].every(({ kind }) => kind === 'off');
 }
 
-/** Describes a model that does not follow the required form, for status and doctor. */
-export function refusalText({ model, refused, answer }: RefusedAnswer) {
-  const last = answer === '' ? '' : ` Last answer: "${printable(answer).slice(0, 200)}".`;
-  return {
-    cause: `The texts come from the template, because the answers of ${printable(model)} are refused: ${refused}.${last}`,
-    nextStep: 'Set EARSHOT_INFERENCE_MODEL to another model.',
-  };
-}
+/** Begin of the reason of a text from the template whose model did not follow the required form. */
+export const refusedReason = 'The answer of the model was refused';

@@ -26,7 +26,7 @@ import {
 import {
   type EndedRequest,
   type NewSummaryJob,
-  type RefusedAnswer,
+  refusedReason,
   type SummaryJob,
   type SummaryOutcome,
   summaryReader,
@@ -46,7 +46,7 @@ export interface Blocked {
 /** Returns the facts of a subject; null if there is nothing to summarize. */
 export async function factsOf(
   job: Pick<NewSummaryJob, 'productId' | 'scope'>,
-  context: Pick<SummaryContext, 'notifications' | 'products' | 'places'>,
+  context: Pick<SummaryContext, 'products' | 'places'>,
   signal: AbortSignal,
 ): Promise<Facts | null> {
   if (job.scope !== null) return digestFacts(job.scope, context, signal);
@@ -106,7 +106,7 @@ export class SummaryWriter {
     const facts = await factsOf(job, this.#context, this.#signal);
     if (facts === null) return { result: { outcome: 'withdrawn' }, end: { end: 'withdrawn' } };
     const template = { text: templates[job.kind](facts), facts, model: null, createdAtUs: nowUs() };
-    const done = { outcome: 'done', text: template, request: null, refusal: null } as const;
+    const done = { outcome: 'done', text: template, request: null } as const;
     const waitedUs = nowUs() - Math.max(job.requestedAtUs, job.scope?.untilUs ?? 0);
     if (model === null || waitedUs > summaryWithinUs) {
       const reason = model === null ? null : 'The summary waited 7 days for the model.';
@@ -123,8 +123,8 @@ export class SummaryWriter {
       return { result: { outcome: 'postponed', ...postponed }, end: answer };
     }
     if ('refused' in answer) {
-      const reason = `The answer of the model was refused: ${answer.refused}.`;
-      return { result: { ...done, reason, refusal: answer }, end: { end: 'template' } };
+      const reason = `${refusedReason}: ${answer.refused}.`;
+      return { result: { ...done, reason }, end: { end: 'template' } };
     }
     const text = { ...template, text: answer.text, model: model.name };
     return { result: { ...done, text, request, reason: null }, end: { end: 'written' } };
@@ -135,15 +135,14 @@ export class SummaryWriter {
     model: SummaryModel,
     first: ChatRequest,
     facts: Facts,
-  ): Promise<{ text: string } | RefusedAnswer | Blocked> {
+  ): Promise<CheckedAnswer | Blocked> {
     let request = first;
     for (let attempt = 1; ; attempt += 1) {
       const blocked = await this.#budgetBlock(estimateTokens(request));
       if (blocked !== null) return blocked;
-      let answer = '';
       let checked: CheckedAnswer;
       try {
-        answer = await this.#send(model, request);
+        const answer = await this.#send(model, request);
         checked = checkAnswer(answer, facts, this.#context.places().names);
       } catch (error) {
         const known = inferenceFacts(error);
@@ -151,8 +150,7 @@ export class SummaryWriter {
         if (known.scope !== 'answer') return this.#pause(errorText(error), known);
         checked = { refused: errorText(error) };
       }
-      if ('text' in checked) return checked;
-      if (attempt === 2) return { model: model.name, refused: checked.refused, answer };
+      if ('text' in checked || attempt === 2) return checked;
       request = repeatedRequest(first, checked.refused);
     }
   }

@@ -32,7 +32,6 @@ export const jobsWith = (sinks: Record<string, string>): ShownJobs => ({
     ...{ names: Object.keys(sinks), fault: null },
     kinds: new Map(Object.entries(sinks)),
   }),
-  summaryMode: async () => 'each',
 });
 
 /** Registers a running subscription, whose last notification arrived at `latestUs`. */

@@ -76,7 +76,7 @@ const none = {
   ...{ comparedHours: 0, unknownHours: 0, nextDueAtUs: nowUs + hourUs, complete: null },
 };
 const comparisonOff = 'EARSHOT_RECONCILE is off.';
-const refusedAnswer = { model: 'a/b', refused: 'it is empty', answer: 'x'.repeat(300) };
+const refusedAnswer = 'It is empty.';
 const alert = (...args: Parameters<typeof activeAlert>) => ({ alerts: [activeAlert(...args)] });
 
 type Row = [part: string, changes: Partial<StatusFacts>, text: string, nextStep?: string];
@@ -139,7 +139,12 @@ const warnings: readonly Row[] = [
   ['sinks', gone, 'Nothing is delivered to the sink archive', 'earshot doctor'],
   ['sinks', dead, 'refused 2 notifications permanently. (and 1 more)', 'sinks dead'],
   ['sinks', { rejectedConfig: 'sinks.a: it names no target.' }, 'is rejected', 'earshot'],
-  ['summaries', summaries({ refusedAnswer }), 'answers of a/b are refused: it is empty.', 'MODEL'],
+  [
+    'summaries',
+    summaries({ refusedAnswer }),
+    'The texts come from the template. It is empty.',
+    'MODEL',
+  ],
   ['disk', disk(4 * gib), 'has only 4 GiB of free space', 'Free some space'],
   ['backup', backup(49), 'last backup is 2 days old, although a backup', 'earshot backup'],
   ['alerts', alert('silence', 'alps'), '1 active: silence (alps)', 'earshot alerts'],

@@ -69,7 +69,7 @@ export function sampleStatus(isFaulty = false): Status {
     ],
     summaries: {
       ...{ mode: 'each', waiting: 11, dueAtUs: null, requests: 12, tokens: 14 },
-      refusedAnswer: isFaulty ? { model: 'a/b', refused: 'it is empty', answer: '' } : null,
+      refusedAnswer: isFaulty ? 'It is empty.' : null,
     },
     sinks: [
       {

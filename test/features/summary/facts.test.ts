@@ -86,16 +86,11 @@ const dayUs = 86_400_000_000;
 const scope = { fromUs: day, untilUs: day + dayUs, subscription: 'alps', filter: null };
 
 /** Returns the facts of a period with these products, and the queries for them. */
-async function digestOf(found: readonly FoundProduct[], restored = 0, more: object = {}) {
+async function digestOf(found: readonly FoundProduct[], more: object = {}) {
   const queries: ProductQuery[] = [];
   const facts = await digestFacts(
     { ...scope, ...more },
     {
-      notifications: {
-        find: async function* () {
-          for (let i = 0; i < restored; i += 1) yield {} as never;
-        },
-      },
       products: {
         find: async function* (query) {
           queries.push(query);
@@ -121,7 +116,7 @@ describe('the facts of a period', () => {
   });
 
   it('count the products, and name the clearest and the latest scene, and late or missing products', async () => {
-    const { facts, queries } = await digestOf([cloudy, clear, radar], 2);
+    const { facts, queries } = await digestOf([cloudy, clear, radar]);
     expect(facts).toEqual({
       count: '3',
       period: '2 May 2026',
@@ -134,7 +129,6 @@ describe('the facts of a period', () => {
       latest: 'Sentinel-1A, 2 May 2026 16:00 UTC',
       delay: '4 h 6 min after sensing',
       late: '1 (at most 2 h 30 min after publication)',
-      restored: '2',
       deleted: '1',
       size: '1.1 GB',
     });
@@ -153,13 +147,12 @@ describe('the facts of a period', () => {
     [{ untilUs: day + 7 * dayUs }, '2 May 2026 to 8 May 2026'],
     [{ fromUs: day - dayUs / 2, untilUs: day + 1 }, '1 May 2026 12:00 UTC to 2 May 2026 00:00 UTC'],
   ])('name the period %j', async (more, period) => {
-    expect((await digestOf([scene], 0, more)).facts?.period).toBe(period);
+    expect((await digestOf([scene], more)).facts?.period).toBe(period);
   });
 
-  it('limit the products by a filter, count no restored notifications then, and are none without products', async () => {
-    const { facts, queries } = await digestOf([scene], 5, { filter: "contains(Name,'S2')" });
+  it('limit the products by a filter, and are none without products', async () => {
+    const { queries } = await digestOf([scene], { filter: "contains(Name,'S2')" });
     expect(queries[0]?.filter).toMatchObject({ function: 'contains' });
-    expect(facts).not.toHaveProperty('restored');
     expect((await digestOf([])).facts).toBeNull();
   });
 });

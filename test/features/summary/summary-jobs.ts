@@ -42,5 +42,5 @@ export function doneWith(
 ): Done {
   const facts = { mission: 'Sentinel-2A' };
   const written = { text, facts, model, createdAtUs };
-  return { outcome: 'done', text: written, request: null, reason: null, refusal: null, ...fields };
+  return { outcome: 'done', text: written, request: null, reason: null, ...fields };
 }

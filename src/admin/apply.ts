@@ -20,7 +20,7 @@ import {
 import {
   type Difference,
   differencesOf,
-  limitsExceeded,
+  limitReached,
   nextRequest,
   type Plan,
   type PlanInput,
@@ -81,7 +81,7 @@ export async function applyDesired(
   why: ApplyReason,
 ): Promise<void> {
   const first = await readPlan(options, context);
-  if (first.limitErrors.length > 0) throw limitsExceeded(first, options);
+  if (first.isTooLarge) throw limitReached(first.counts, context.limits);
   if (why.skipProbe !== true) await requireEndpoints(first.differences, context);
   const run: Run = {
     ...{ options, why, digest: digestCredentials(context.credentials, context.newSecret()) },

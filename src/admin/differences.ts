@@ -59,8 +59,8 @@ export interface Plan {
   unmanaged: readonly CatalogueSubscription[];
   /** Counts of the account. */
   counts: { running: number; total: number };
-  /** Limits that the desired state exceeds, one sentence each. */
-  limitErrors: string[];
+  /** True if the limits do not permit the desired state. */
+  isTooLarge: boolean;
 }
 
 export interface PlanInput {
@@ -109,8 +109,8 @@ export function differencesOf(input: PlanInput): Plan {
   const differences = found
     .map((one) => ({ ...one, way: wayOf(one, counts, input.limits), effect: effectOf(one) }))
     .toSorted((a, b) => a.effect.total - b.effect.total || a.effect.running - b.effect.running);
-  const limitErrors = limitErrorsOf(differences, counts, input);
-  return { differences, unchanged, obsolete, unmanaged: others, counts, limitErrors };
+  const isTooLarge = exceeds(differences, counts, input.limits);
+  return { differences, unchanged, obsolete, unmanaged: others, counts, isTooLarge };
 }
 
 const nothing = {
@@ -249,27 +249,17 @@ function wayOf(
   return starts && old.some(isRunning) && running >= runningMax ? 'switch' : 'overlap';
 }
 
-function limitErrorsOf(
+/** Returns true if the differences would exceed a limit, beyond the present counts. */
+function exceeds(
   differences: readonly Difference[],
   counts: Plan['counts'],
-  { limits, desired }: PlanInput,
-): string[] {
-  const effects = differences.map(effectOf);
-  const errors: string[] = [];
-  for (const [key, max] of [
-    ['running', limits.runningMax],
-    ['total', limits.totalMax],
-  ] as const) {
-    const sum = effects.reduce((value, effect) => value + effect[key], counts[key]);
-    if (sum <= Math.max(max, counts[key])) continue;
-    const what = key === 'running' ? 'running subscriptions' : 'subscriptions';
-    errors.push(
-      `The account permits ${max} ${what}. It has ${counts[key]}, and would have ${sum}.`,
-    );
-  }
-  if (errors.length > 0)
-    errors.push(`Desired here: ${desired.map(({ name }) => name).join(', ')}.`);
-  return errors;
+  { runningMax, totalMax }: AccountLimits,
+): boolean {
+  const maxima = { running: runningMax, total: totalMax };
+  return (['running', 'total'] as const).some((key) => {
+    const after = differences.reduce((sum, one) => sum + effectOf(one)[key], counts[key]);
+    return after > Math.max(maxima[key], counts[key]);
+  });
 }
 
 /** A request to the catalogue; `record` needs none. */
@@ -318,33 +308,20 @@ function requestFor(
   return first === undefined ? { kind: 'record' } : { kind: 'delete', current: first };
 }
 
-/** Returns the error `conflict` for an account that is full, or has the maximum of running subscriptions. */
-export function limitReached({ running, total }: Plan['counts'], limits: AccountLimits): AppError {
-  return new AppError(
-    'conflict',
-    `The account permits ${limits.runningMax} running subscriptions and ${limits.totalMax} in total. It has ${running} and ${total}.`,
-    {
-      advice:
-        'Pause or delete one first: `earshot subscriptions`. If the limits of the catalogue have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.',
-    },
-  );
-}
-
-/** Returns the error `conflict` for a plan that the limits of the account do not permit. */
-export function limitsExceeded(
-  { limitErrors, obsolete }: Plan,
-  { prune = false, namesInFile }: Partial<Pick<PlanInput, 'prune' | 'namesInFile'>>,
+/** Returns the error `conflict` for an account whose limits do not permit a change; `obsolete` names take up space. */
+export function limitReached(
+  { running, total }: Plan['counts'],
+  { runningMax, totalMax }: AccountLimits,
+  obsolete: readonly string[] = [],
 ): AppError {
   const unused = `No longer configured: ${obsolete.join(', ')}. To delete: \`earshot register --prune\`.`;
   return new AppError(
     'conflict',
-    'The limits of the account do not permit the desired state. Nothing was changed.',
+    `The limits of the account do not permit the change: it may have ${runningMax} running subscriptions and ${totalMax} in total, and has ${running} and ${total}.`,
     {
-      details: [
-        ...limitErrors,
-        ...(prune || namesInFile === undefined || obsolete.length === 0 ? [] : [unused]),
-        "Pause or delete a subscription (`earshot subscriptions`), or register the new one with --status paused. If the catalogue's limits have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.",
-      ],
+      advice:
+        'Pause or delete one first (`earshot subscriptions`), or register the new one with --status paused. If the limits of the catalogue have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.',
+      details: obsolete.length === 0 ? [] : [unused],
     },
   );
 }

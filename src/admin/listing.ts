@@ -72,16 +72,9 @@ export interface ProductListing {
     signal: AbortSignal,
   ): Promise<ListedEvent | null>;
   /**
-   * Returns totals: requests including retries, time spent waiting, records skipped because they lack an id or a
-   * date, and events skipped because their records lack a field that the filter needs.
+   * Returns totals: requests including retries, records skipped because they lack an id or a date, and events skipped because their records lack a field that the filter needs.
    */
-  spent(): {
-    requests: number;
-    answersMs: number;
-    waitedMs: number;
-    unreadableRecords: number;
-    undecided: number;
-  };
+  spent(): { requests: number; unreadableRecords: number; undecided: number };
 }
 
 export interface CatalogueListingOptions extends Time {
@@ -148,7 +141,8 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     if (shortfall !== null) throw shortfall;
   }
   const product = createProductLookup(catalogueUrl, ask);
-  return { list, product, spent: () => ({ ...requests.spent(), unreadableRecords, undecided }) };
+  const spent = () => ({ requests: requests.count(), unreadableRecords, undecided });
+  return { list, product, spent };
 }
 
 type Ask = ReturnType<typeof createPageRequests>;

@@ -85,7 +85,7 @@ export function review(input: ReviewInput): Review {
 
 /** Changes made elsewhere: reported, never undone. */
 function driftNotes(
-  { registration, candidates, publicUrl }: ReviewInput,
+  { registration, publicUrl }: ReviewInput,
   current: CatalogueSubscription | null,
 ): Note[] {
   if (current === null || registration.unfinished) return [];
@@ -98,16 +98,9 @@ function driftNotes(
     ...(current.id === registration.subscriptionId ? [] : ['id']),
   ];
   const advice = 'To show the differences: `earshot register --dry-run`.';
-  const notes: Note[] = [];
-  if (differs.length > 0) {
-    const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
-    notes.push({ code: `drift-${differs.join('-')}`, message, advice, isFailure: isElsewhere });
-  }
-  if (candidates.length > 1) {
-    const message = `${candidates.length} subscriptions have the same endpoint, so each event is received more than once.`;
-    notes.push({ code: 'several', message, advice: 'To keep one of them: `earshot register`.' });
-  }
-  return notes;
+  if (differs.length === 0) return [];
+  const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
+  return [{ code: `drift-${differs.join('-')}`, message, advice, isFailure: isElsewhere }];
 }
 
 function fileNotes({ registration, inFile }: ReviewInput): Note[] {

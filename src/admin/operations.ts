@@ -1,10 +1,9 @@
 /** Tables of the catalogue account: registrations, their history, gaps, delivery marks, and definitions. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAppError } from '../core/terms/app-error.ts';
 import { notificationDelayUs, sortedEvents } from '../core/terms/subscription.ts';
 import { type Database, databaseFileName, openSqlite, prepared } from '../store/engine/database.ts';
-import { isEnvironmentFailure, sqliteCode, storeError } from '../store/engine/sqlite-error.ts';
+import { isEnvironmentFailure, sqliteCode } from '../store/engine/sqlite-error.ts';
 import type {
   AdministrationChange,
   DeliveryMark,
@@ -221,16 +220,6 @@ function saveDefinition(
 
 /** Returns the registered subscriptions; none without a readable file. Reads on the calling thread, and writes nothing. */
 export function registeredSubscriptions(dataDir: string): Registration[] {
-  try {
-    return readRegistrations(dataDir);
-  } catch (error) {
-    if (isAppError(error, 'unavailable')) return [];
-    throw error;
-  }
-}
-
-/** Returns the registered subscriptions; none without a file. Throws `unavailable` for a damaged or locked file. */
-export function readRegistrations(dataDir: string): Registration[] {
   const file = join(dataDir, databaseFileName);
   if (!existsSync(file)) return [];
   let database: Database | undefined;
@@ -238,9 +227,7 @@ export function readRegistrations(dataDir: string): Registration[] {
     database = openSqlite(file, { readonly: true, timeout: 1_000 });
     return reads.registrations(database);
   } catch (error) {
-    // A file without the table has no registrations.
-    if (isEnvironmentFailure(error)) throw storeError(error);
-    if (sqliteCode(error) !== null) return [];
+    if (sqliteCode(error) !== null || isEnvironmentFailure(error)) return [];
     throw error;
   } finally {
     database?.close();

@@ -3,16 +3,11 @@
  * by an acknowledgement. The catalogue keeps one position for each queue, which all readers share.
  */
 
-import { dayUs } from '../core/terms/dates.ts';
-
 /** Maximum number of entries that one request reads. */
 export const readEntriesMax = 20;
 
 /** Maximum length of a queue, beyond which the catalogue drops the oldest entries, until an answer contains it. */
 export const queueLengthMaxDefault = 100_000;
-
-/** Age at which the catalogue removes the record and the name of the product from an entry. */
-export const recordAgeMaxUs = 3 * dayUs;
 
 /** Name of the cursor of the part that fetches the records of entries without one. */
 export const recordReader = 'queue:records';

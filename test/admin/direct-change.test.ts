@@ -94,7 +94,7 @@ describe('a command', () => {
     });
     await expect(resume(setUp.context())).rejects.toMatchObject({
       code: 'conflict',
-      text: expect.stringContaining('permits 2 running'),
+      text: expect.stringContaining('may have 2 running'),
     });
     expect(setUp.catalogue.writes).toEqual([]);
   });

@@ -54,7 +54,7 @@ describe('a subscription that the service paused', () => {
     });
     expect(await round(setUp)).toMatchObject([
       { name: 'alps', did: 'resume', failure: null },
-      { name: 'baltic', did: null, failure: expect.stringContaining('permits 2 running') },
+      { name: 'baltic', did: null, failure: expect.stringContaining('may have 2 running') },
     ]);
     expect(setUp.catalogue.refusals).toEqual([]);
     expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);

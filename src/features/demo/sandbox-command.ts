@@ -6,9 +6,7 @@ import { type Io, untilAborted } from '../../core/cli/io.ts';
 import { painter, wrapText } from '../../core/cli/output.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { knownFault, nextStepOf } from '../../core/terms/faults.ts';
 import { printable } from '../../core/terms/text.ts';
-import type { AttemptFailure } from '../../sandbox/delivery/dispatcher.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import {
   accountDefault,
@@ -104,8 +102,7 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     onAttempt: (failure) => {
       if (failure === null || failure.isInjected || failures.has(failure.text)) return;
       failures.add(failure.text);
-      const advice = adviceFor(failure);
-      print(paint('yellow', `not delivered yet: ${printable(failure.text)}. ${advice}`));
+      print(paint('yellow', `not delivered yet: ${printable(failure.text)}`));
     },
     onSettled: ({ outcome, event, productName, reason }, failure) => {
       if (failure?.isInjected === false) lostUnplanned += 1;
@@ -160,15 +157,4 @@ function announcement(
     `EARSHOT_INFERENCE_MODEL=${demoProject.models[0]}`,
     `Waiting for a running subscription. Control interface: ${controlUrl}. Stop with Ctrl-C.`,
   ].join('\n');
-}
-
-function adviceFor({ status, code }: AttemptFailure): string {
-  if (status === 401 || status === 403) {
-    return 'The receiver must have the endpoint credentials of the registered subscription.';
-  }
-  if (status === 404)
-    return 'Check that the endpoint path is /notifications/<name>, in lower case.';
-  const fault = code ? knownFault(code) : null;
-  if (fault?.code.startsWith('certificate')) return 'For a test authority: --trust FILE.';
-  return `It will be retried. ${fault === null ? '' : nextStepOf(fault)}`.trim();
 }

@@ -34,7 +34,6 @@ import type { RunningReceiver } from '../../receiver/serve.ts';
 import { start } from '../../receiver/start-command.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { runDoctor } from '../doctor/command.ts';
-import { placeOf } from '../products/places/places.ts';
 import { entitiesOf } from '../subscriptions/filter-command.ts';
 import { register } from '../subscriptions/register-command.ts';
 import { describedTwice, type SubscriptionFlags } from '../subscriptions/register-filter.ts';
@@ -253,7 +252,7 @@ async function showPlan(io: Io, plan: SetupPlan): Promise<void> {
   await writeOut(flags.dryRun ? io.stdout : io.stderr, `${lines.join('\n')}\n`);
 }
 
-/** Describes the subscription; its filter in English, with the place of its area. */
+/** Describes the subscription; its filter in English. */
 function subjectText({ subscription: own }: SetupPlan, io: Io): string {
   const { event = ['created'], subscription = defaultSubscriptionName, filter, pull } = own;
   if (filter === undefined && own.subscription === undefined)
@@ -261,10 +260,6 @@ function subjectText({ subscription: own }: SetupPlan, io: Io): string {
   if (filter === undefined) return `subscription "${subscription}" as last registered`;
   const [tree = null] = entitiesOf(event).map((entity) => readFilter(filter, entity, io));
   const lines = tree === null ? ['all products'] : describeFilter(tree);
-  const terms = tree?.node === 'and' ? tree.terms : [tree];
-  const area = terms.find((one) => one?.node === 'intersects');
-  const place = area?.node === 'intersects' ? placeOf(area.geometry) : null;
-  if (place !== null) lines.push(`the area is in: ${place}`);
   const queue = pull ? ', with a queue' : '';
   return `subscription "${subscription}" (${event.join(', ')}${queue}):${lines.map((line) => `\n       ${printable(line)}`).join('')}`;
 }

@@ -1,17 +1,17 @@
 /** `earshot filter`: checks and explains a $filter expression; and the findings about the filter of a subscription. */
 import { type Command, Option } from 'commander';
-import { readRegistrations } from '../../admin/operations.ts';
+import { registeredSubscriptions } from '../../admin/operations.ts';
 import { defineCommand, defineGroup } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
-import { findingText, readFilter } from '../../core/cli/row-forms.ts';
+import { findingText, readFilter, unknownName } from '../../core/cli/row-forms.ts';
 import { checkConfig } from '../../core/config/config.ts';
 import type { Environment } from '../../core/config/load.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
-import { likelyNames, printable } from '../../core/terms/text.ts';
+import { printable } from '../../core/terms/text.ts';
 import { checkFilter, isBlankFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { type Entity, entities } from '../../filter/filter-tree.ts';
@@ -157,14 +157,11 @@ async function ofSubscription(
   const configured = (await loadSubscriptionsFile(io)) ?? [];
   const isNamed = (one: { name: string }) => one.name === name;
   const isConfigured = configured.some(isNamed);
-  const registered = isConfigured || dataDir === undefined ? [] : readRegistrations(dataDir);
+  const registered = isConfigured || dataDir === undefined ? [] : registeredSubscriptions(dataDir);
   const found = [...configured, ...registered].find(isNamed);
   if (found === undefined) {
-    const names = [...new Set([...configured, ...registered].map((one) => one.name))];
-    const near = likelyNames(name, names).slice(0, 3).join(' or ');
-    const known = `Known subscriptions: ${names.join(', ') || 'none'}.`;
-    const advice = near === '' ? known : `Did you mean ${near}?`;
-    throw new AppError('usage', `There is no subscription "${name}".`, { advice });
+    const names = [...configured, ...registered].map((one) => one.name);
+    throw unknownName('subscription', name, names);
   }
   const [own = 'Products', other] = entitiesOf(found.events);
   if (other !== undefined && entity === undefined) {

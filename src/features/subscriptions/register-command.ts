@@ -5,7 +5,7 @@ import { type ApplyOptions, applyDesired, readPlan } from '../../admin/apply.ts'
 import {
   type AccountLimits,
   type Difference,
-  limitsExceeded,
+  limitReached,
   type Plan,
   type ReplacementWay,
 } from '../../admin/differences.ts';
@@ -130,9 +130,6 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
     if (desired.length === 0 && file === null) throw nothingDescribed();
     if (desired.some(({ type }) => type === 'push')) requirePublicUrl(account.publicUrl);
     warnOfMixedEvents(desired, io);
-    if (filter?.trim() === '') {
-      io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
-    }
     const shown = filter === undefined || flags.json ? null : one;
     const namesInFile = file === null ? undefined : new Set(file.map((entry) => entry.name));
     const options = { desired, ...(namesInFile && { namesInFile }), prune: flags.prune === true };
@@ -162,9 +159,6 @@ function desiredOf(
   return [...inFile, ...stored];
 }
 
-const emptyFilter =
-  '--filter is empty: the subscription has all products, tens of thousands per day.';
-
 interface Desired {
   options: ApplyOptions;
   /** Subscription whose filter is printed with its number of matches. */
@@ -184,15 +178,15 @@ async function planAndApply(
   const isChange = plan.differences.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
   if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
-  const { limitErrors } = plan;
+  const { counts, obsolete, isTooLarge } = plan;
+  const unused = options.prune || options.namesInFile === undefined ? [] : obsolete;
   const fault =
     flags.check && isChange
       ? new AppError('differences', 'The account differs from the desired state.', {
           advice: 'To apply the changes: `earshot register`.',
-          details: limitErrors,
         })
-      : limitErrors.length > 0
-        ? limitsExceeded(plan, options)
+      : isTooLarge
+        ? limitReached(counts, account.limits, unused)
         : null;
   const applies = !readOnly && fault === null;
   if (!json) await showPlan(plan, { json, applied: false }, account, io);

@@ -108,12 +108,7 @@ type Queue = NonNullable<EvaluatedSubscription['queue']>;
 
 const pullNames = 'name of the pull subscription';
 
-const states = [
-  'running',
-  'paused',
-  'unfinished',
-  'absent',
-] as const satisfies EvaluatedSubscription['state'][];
+const states = Object.keys(stateTexts);
 
 const ofEach =
   (momentOf: (subscription: EvaluatedSubscription) => number | null) =>

@@ -98,7 +98,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     listing: {
       list: (query, signal) => list(setUp, pageMax, query, signal),
       product: () => Promise.reject(new Error('A single product was requested.')),
-      spent: () => ({ requests: 0, answersMs: 0, waitedMs: 0, unreadableRecords: 0, undecided: 0 }),
+      spent: () => ({ requests: 0, unreadableRecords: 0, undecided: 0 }),
     },
     completeness: {
       recoveredEvents: completeness.recoveredEvents,

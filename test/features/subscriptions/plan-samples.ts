@@ -32,7 +32,7 @@ export const empty: Plan = {
   obsolete: [],
   unmanaged: [],
   counts: { running: 0, total: 0 },
-  limitErrors: [],
+  isTooLarge: false,
 };
 
 /** Returns the difference of a subscription that is to be created. */

@@ -308,7 +308,7 @@ function requestFor(
   return first === undefined ? { kind: 'record' } : { kind: 'delete', current: first };
 }
 
-/** Returns the error `conflict` for an account whose limits do not permit a change; `obsolete` names take up space. */
+/** Returns the error `conflict` for an account whose limits do not permit a change. `obsolete` names can be deleted. */
 export function limitReached(
   { running, total }: Plan['counts'],
   { runningMax, totalMax }: AccountLimits,

@@ -5,7 +5,6 @@ import type { DescribeReader, PrunedRows } from '../../store/pruning/terms.ts';
 import {
   type DigestScope,
   type NewSummaryJob,
-  refusedReason,
   type Summaries,
   type SummaryJob,
   type SummaryOutcome,
@@ -19,7 +18,7 @@ import {
 export const schema = `
   -- One row per subject with its job and its text. \`due_at_us\` is null when the job is done.
   -- \`revision\` changes whenever the subject is requested again. \`scope\` and \`facts\` are JSON.
-  -- \`request\` is the hash of the request that the text of a model answers.
+  -- \`request\` is the hash of the request that a model answered; without \`model\`, the answer was refused.
 
   CREATE TABLE IF NOT EXISTS summary (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -127,7 +126,7 @@ export const reads = {
     const jobs = (kind: string, rowsMax: number) =>
       prepared<[object], Stored<SummaryJob>>(
         database,
-        `SELECT ${subjectColumns}, revision, position, request FROM summary
+        `SELECT ${subjectColumns}, revision, position, iif(model IS NULL, NULL, request) AS request FROM summary
          WHERE due_at_us IS NOT NULL AND ${kind} ${named}
            AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${waitUsMax})
          ORDER BY due_at_us, id LIMIT @rowsMax`,
@@ -158,10 +157,10 @@ export const reads = {
   },
 
   refusedAnswer(database: Database): string | null {
-    const sql = `SELECT reason FROM summary WHERE due_at_us IS NULL ORDER BY id DESC LIMIT ${refusalsMin}`;
+    const sql = `SELECT iif(model IS NULL AND request IS NOT NULL, reason, NULL) FROM summary
+      WHERE due_at_us IS NULL ORDER BY id DESC LIMIT ${refusalsMin}`;
     const reasons = prepared<[], string | null>(database, sql).pluck().all();
-    const areAll = reasons.every((reason) => reason?.startsWith(refusedReason));
-    return reasons.length === refusalsMin && areAll ? (reasons[0] ?? null) : null;
+    return reasons.length < refusalsMin || reasons.includes(null) ? null : (reasons[0] ?? null);
   },
 };
 

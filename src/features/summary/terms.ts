@@ -197,6 +197,3 @@ export function plainSummaryRule(kind: SummaryRuleKind): SummaryRule {
 export function areAllOff(rules: Iterable<SummaryRule>): boolean {
   return [...rules].every(({ kind }) => kind === 'off');
 }
-
-/** Begin of the reason of a text from the template whose model did not follow the required form. */
-export const refusedReason = 'The answer of the model was refused';

@@ -26,7 +26,6 @@ import {
 import {
   type EndedRequest,
   type NewSummaryJob,
-  refusedReason,
   type SummaryJob,
   type SummaryOutcome,
   summaryReader,
@@ -123,8 +122,8 @@ export class SummaryWriter {
       return { result: { outcome: 'postponed', ...postponed }, end: answer };
     }
     if ('refused' in answer) {
-      const reason = `${refusedReason}: ${answer.refused}.`;
-      return { result: { ...done, reason }, end: { end: 'template' } };
+      const reason = `The answer of the model was refused: ${answer.refused}.`;
+      return { result: { ...done, request, reason }, end: { end: 'template' } };
     }
     const text = { ...template, text: answer.text, model: model.name };
     return { result: { ...done, text, request, reason: null }, end: { end: 'written' } };

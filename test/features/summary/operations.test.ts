@@ -111,7 +111,7 @@ describe('results', () => {
       const reason = `The answer of the model was refused: ${number}.`;
       const createdAtUs = atUs + number;
       const result = isRefused
-        ? doneWith('T.', { model: null, createdAtUs }, { reason })
+        ? doneWith('T.', { model: null, createdAtUs }, { reason, request: Buffer.of(1) })
         : doneWith('M.', { createdAtUs });
       await summaries.settle({ job: job ?? expect.fail(), result });
       return /\d/.exec((await summaries.refusedAnswer()) ?? '')?.[0] ?? null;

@@ -74,7 +74,6 @@ describe('an answer causes at most an AppError', () => {
   it.each([
     ['arrays', `${'['.repeat(depth)}${']'.repeat(depth)}`],
     ['objects', `${'{"detail":'.repeat(depth)}1${'}'.repeat(depth)}`],
-    ['unclosed arrays', '['.repeat(depth)],
   ])('with fifty thousand levels of %s', async (_title, text) => {
     const { callAll } = await startHostile();
     for (const code of [200, 400]) await callAll({ status: code, body: text, headers: json });

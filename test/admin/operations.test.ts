@@ -10,28 +10,21 @@ import {
 } from '../../src/admin/account.ts';
 import { openLocalStore } from '../store/local-store.ts';
 import { queueState } from './sample-queue.ts';
+import { registrationOf } from './samples.ts';
 
 const atUs = 1_795_000_000_000_001;
 
 /** A registration with a value in every field. */
-const registration: Registration = {
-  name: 'alps',
-  type: 'push',
-  events: ['created', 'deleted'],
-  filter: "contains(Name,'Kärnten €') \n and 1 eq 1",
-  status: 'running',
-  subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-  unfinished: true,
-  earlierIds: [],
-  origin: 'flags',
-  credentialsDigest: 'a digest',
-  activityAtUs: atUs + 1,
-  notifiedAtUs: atUs + 2,
-  runningSeenAtUs: atUs + 3,
-  pausedSeenAtUs: atUs + 4,
-  changedByPerson: true,
-  reported: ['status-paused'],
-};
+const registration = registrationOf({
+  ...{ events: ['created', 'deleted'], filter: "contains(Name,'Kärnten €') \n and 1 eq 1" },
+  ...{
+    unfinished: true,
+    credentialsDigest: 'a digest',
+    pausedSeenAtUs: atUs,
+    activityAtUs: atUs + 1,
+  },
+  ...{ changedByPerson: true, reported: ['status-paused'] },
+});
 
 /** A registration with null in every field that may be null. */
 const bare: Registration = {

@@ -3,11 +3,11 @@ import { onTestFinished } from 'vitest';
 import type { PullQueue } from '../../src/admin/pull-queue.ts';
 import { openPullQueue } from '../../src/admin/queue-client.ts';
 import { createQueueReader, type PullIntakeDeps } from '../../src/admin/queue-reader.ts';
-import type { Logger } from '../../src/core/terms/ports.ts';
 import type { AddedSubscription } from '../../src/sandbox/account.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/settings.ts';
 import { collect } from '../helpers/deliveries.ts';
+import { silentLog } from '../helpers/recording-log.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 
 export const startMs = Date.UTC(2026, 4, 1, 12);
@@ -24,8 +24,6 @@ export async function openPullSetUp(
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
   const { store, dataDir } = await openSqliteStore({ nowUs });
   const waits: number[] = [];
-  const nothing = () => undefined;
-  const log: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const account = {
     kind: 'password' as const,
     ...{ tokenUrl: sandbox.tokenUrl, clientId: 'cdse-public', totp: undefined },
@@ -40,14 +38,14 @@ export async function openPullSetUp(
     queue,
     intake: store,
     acquireLock: store.acquireLock,
-    onDelivered: nothing,
+    onDelivered: () => undefined,
     nowUs,
     random: () => 0.5,
     pause: async (ms) => {
       waits.push(ms);
       sandbox.clock.advance(ms);
     },
-    log,
+    log: silentLog,
   };
   const reader = (changes: Partial<PullIntakeDeps> = {}) =>
     createQueueReader({ name: 'alps', id }, { ...deps, ...changes });

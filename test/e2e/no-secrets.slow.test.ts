@@ -90,7 +90,7 @@ it('no secret leaves the files that only the owner may read', async () => {
     ...printed,
     receiver.out(),
     receiver.err(),
-    ...context.log,
+    JSON.stringify(context.lines),
     ...readableByOthers(folder),
   ];
   for (const secret of secrets) {

@@ -132,7 +132,7 @@ describe('the doctor with a receiver and a catalogue', () => {
     ]);
     expect(complaints()).toEqual([]);
     await doctor(otherCredentials);
-    expect(complaints().join()).toContain('login failed');
+    expect(JSON.stringify(complaints())).toContain('login failed');
   });
 
   it('demands a public certificate and address with a catalogue elsewhere', async () => {

@@ -10,7 +10,7 @@ export type PrintedFinding = Omit<Finding, 'code'>;
 /** Opens the context; everything is closed when the test has finished. */
 export async function openDoctorContext() {
   const context = await openAccountContext();
-  const { dataDir, env, log, run } = context;
+  const { dataDir, env, lines, run } = context;
   // The program sets a umask that makes every file private; a test must not.
   for (const name of readdirSync(dataDir)) chmodSync(join(dataDir, name), 0o600);
   const earshot = (argv: string[], changed: Record<string, string> = {}) =>
@@ -22,6 +22,6 @@ export async function openDoctorContext() {
     return { code, findings };
   };
   /** Warnings and errors in the receiver's log. */
-  const complaints = () => log.filter((line) => /"level":"(warn|error)"/.test(line));
+  const complaints = () => lines.filter(({ level }) => /warn|error/.test(level));
   return { ...context, earshot, doctor, complaints };
 }

@@ -1,9 +1,16 @@
-/** `earshot setup --pull`: no questions about an endpoint, and the registration before the start. */
+/** `earshot setup --pull`: no questions about an endpoint, the registration before the start, and mistakes in the answers. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { expectEnd, type Running } from '../../helpers/fake-io.ts';
+import {
+  ctrlC,
+  expectEnd,
+  promptsIn,
+  type Running,
+  runCommand,
+  startCommand,
+} from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openReader } from '../../store/sqlite-store.ts';
 import { openPullAccount } from '../pull/pull-account.ts';
@@ -21,16 +28,23 @@ async function openFolder() {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
   writeFileSync(join(folder, 'password'), account.password, { mode: 0o600 });
-  const { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD, ...rest } = context.env;
+  const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...rest } = context.env;
   const options = { env: { ...rest, EARSHOT_DATA_DIR: dataDir }, workingDir: folder };
   const path = join(folder, '.env');
+  /** Variables in `.env`, as the program reads them at its start. */
+  const written = () =>
+    (existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}) as Record<string, string>;
   return {
-    ...{ sandbox, folder, dataDir, path },
-    written: () => parseEnv(readFileSync(path, 'utf8')),
+    ...{ sandbox, folder, dataDir, path, written },
     run: (argv: readonly string[], answers?: string[]) =>
       run(argv, { ...options, ...(answers && { answers }) }),
     begin: (argv: readonly string[], send: typeof fetch = fetch): Running =>
       begin(argv, { ...options, fetch: send }),
+    /** Runs setup on a terminal. */
+    setup: (answers: string[], ...flags: string[]) =>
+      run(['setup', '--no-stay', ...flags], {
+        ...{ ...options, env: { ...options.env, ...written() }, answers },
+      }),
   };
 }
 
@@ -91,4 +105,98 @@ describe('setup --pull', () => {
       expect(sandbox.subscriptions()).toMatchObject([{ id, status: 'running' }]);
     },
   );
+});
+
+/** Questions of a set-up with pull, each with a valid answer. */
+const questions: readonly (readonly [question: string, answer: string])[] = [
+  ['Pull (earshot reads a queue) or push', 'pull'],
+  ['User name of the catalogue account', account.username],
+  ['Password of the catalogue account', account.password],
+  ['Shared secret of the two-factor login', ''],
+  ['Collection,', 'S2'],
+  ['Product type,', ''],
+  ['Area:', '-170,-56,170,80'],
+  ['Upper limit of the cloud cover', ''],
+  ['Kind of event', 'created'],
+  ['Subscription name', ''],
+  ['Enter to continue', ''],
+];
+
+const texts = questions.map(([question]) => question);
+
+/** Returns the valid answers, with other answers to one question. */
+function answersWith(question: string, ...others: string[]): string[] {
+  return questions.flatMap(([text, answer]) => (text === question ? others : [answer]));
+}
+
+/** Returns the first words of the questions of a run. */
+const asked = (err: string) =>
+  promptsIn(err).map((line) => texts.find((text) => line.startsWith(text)) ?? line);
+
+it('asks all questions again, with the answers as defaults, after a failed check', async () => {
+  const { setup, path, sandbox } = await openFolder();
+  const answers = answersWith('Password of the catalogue account', 'wrong');
+  const again = [...answersWith('Password of the catalogue account', account.password)].fill(
+    '',
+    0,
+    2,
+  );
+  const { err } = await expectEnd(setup([...answers, '', ...again]), 0);
+  expect(asked(err)).toEqual([
+    ...texts,
+    expect.stringMatching(/1 critical.* Enter to change/),
+    ...texts,
+  ]);
+  expect(err).not.toContain(account.password);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const [registered, ...others] = sandbox.subscriptions();
+  expect(others).toEqual([]);
+  expect(registered).toMatchObject({ type: 'pull', events: ['created'] });
+  expect(registered?.filter).toMatch(/^Collection\/Name eq 'SENTINEL-2' and OData\.CSC\.Inter/);
+});
+
+it('asks again only for the subscription in the next run after Ctrl-C, and registers nothing before', async () => {
+  const { setup, sandbox } = await openFolder();
+  const wrong = answersWith('Password of the catalogue account', 'wrong');
+  await expectEnd(setup([...wrong, ctrlC]), 1, /critical/);
+  expect(sandbox.subscriptions()).toEqual([]);
+  const { err } = await expectEnd(setup([ctrlC]), 1);
+  expect(asked(err)).toEqual(['Pull (earshot reads a queue) or push']);
+});
+
+describe('setup --pull with mistakes', () => {
+  it('asks again before it registers what the catalogue would refuse', async () => {
+    const { setup, sandbox } = await openFolder();
+    const flags = ['--pull', '--account-username', account.username, '--filter', 'Online eq true'];
+    const all = [...flags, '--account-password-file', 'password', '--event', 'deleted'];
+    const again = [...Array(9).fill(''), 'modified', '', ''];
+    const { err } = await expectEnd(setup(['', '', ...again], ...all), 0);
+    expect(err).toMatch(/The filter is not valid for DeletedProducts.*Enter to change answers/s);
+    expect(sandbox.subscriptions()).toMatchObject([{ events: ['modified'] }]);
+  });
+
+  it('asks before it replaces a registered subscription', async () => {
+    const { setup, sandbox } = await openFolder();
+    await expectEnd(setup([...answersWith('', '')]), 0);
+    const again = await setup(['S1', '', '', '', '', '', '', 'n']);
+    expect(again.err).toContain('already registered: default');
+    expect(again.out).toMatch(/^~ replace +default$/m);
+    expect(again.err).toMatch(/Apply these changes\? \[y\/N\]/);
+    expect(sandbox.subscriptions()).toMatchObject([
+      { filter: expect.stringContaining('SENTINEL-2') },
+    ]);
+  });
+
+  it('neither doctor nor start demand a certificate before the first registration', async () => {
+    const { setup, written, folder: workingDir } = await openFolder();
+    await setup([...answersWith('Password of the catalogue account', 'wrong'), ctrlC]);
+    const env = written();
+    const { out } = await runCommand('doctor', { env, workingDir });
+    expect(out).toMatch(/^unknown +endpoint/m);
+    expect(out).not.toMatch(/EARSHOT_TLS|EARSHOT_PUBLIC_URL is/);
+    const start = startCommand('start', { env, workingDir });
+    await expect.poll(start.err).toContain('ready to read queues');
+    start.stop();
+    expect((await start.ended).err).toContain('no subscription is registered yet: `earshot setup`');
+  });
 });

@@ -10,6 +10,7 @@ import { createCertificateAuthority } from '../../../src/sandbox/certificate-aut
 import { startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { type FakeIoOptions, runCommand, testIo, type Words } from '../../helpers/fake-io.ts';
+import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
@@ -52,15 +53,15 @@ export async function openAccountContext(options: { sandbox?: Partial<SandboxOpt
   const created = await run('credentials create');
   if (created.code !== 0) throw new Error(created.err);
   await writeCredentialsFile(dataDir, [endpointPair]);
-  const { log, logger } = recordLog();
+  const { log, lines } = recordingLog();
   const config = loadServed({ settings, env, readFile: () => '' }, 'start', { hasEndpoint: true });
-  const receiver = await serve(config, logger, testIo({ nowUs }));
+  const receiver = await serve(config, log, testIo({ nowUs }));
   onTestFinished(() => receiver.close());
   const publicUrl = (receiver.url ?? '').replace('127.0.0.1', 'localhost');
   env.EARSHOT_PUBLIC_URL = publicUrl;
   /** Advances the clock of sandbox, receiver and commands. */
   const passDays = (days: number) => sandbox.clock.advance(days * 86_400_000);
-  return { folder, dataDir, env, sandbox, receiver, publicUrl, log, run, passDays };
+  return { folder, dataDir, env, sandbox, receiver, publicUrl, lines, run, passDays };
 }
 
 async function writeCertificate(
@@ -74,17 +75,6 @@ async function writeCertificate(
   writeFileSync(files.key, certificate.keyPem, { mode: 0o600 });
   writeFileSync(files.ca, authority.certificatePem);
   return files;
-}
-
-/** `log` has the lines as JSON. */
-function recordLog() {
-  const log: string[] = [];
-  const at = (level: string) => (fields: object, message: string) =>
-    void log.push(JSON.stringify({ level, ...fields, message }));
-  return {
-    log,
-    logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-  };
 }
 
 /** Returns the account's subscriptions as rows that are easy to compare. */

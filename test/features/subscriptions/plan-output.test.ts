@@ -3,15 +3,8 @@ import { expect, it } from 'vitest';
 import type { Difference, Plan } from '../../../src/admin/differences.ts';
 import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
 import { differenceJson, planText } from '../../../src/features/subscriptions/register-command.ts';
-import {
-  creating,
-  current,
-  desired,
-  empty,
-  endpoint,
-  publicUrl,
-  replacing,
-} from './plan-samples.ts';
+import { publicUrl } from '../../admin/samples.ts';
+import { creating, current, desired, empty, endpoint, replacing } from './plan-samples.ts';
 
 const textOf = (plan: Partial<Plan>) =>
   planText({ ...empty, ...plan }, { runningMax: 2, totalMax: 10 }, (_style, text) => text);

@@ -2,28 +2,11 @@
 import type { Difference, Plan } from '../../../src/admin/differences.ts';
 import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
 import type { DesiredSubscription } from '../../../src/core/terms/subscription.ts';
+import { desiredState, managed, otherFilter, publicUrl } from '../../admin/samples.ts';
 
-export const publicUrl = 'https://earshot.example.org:8443';
 export const endpoint = `${publicUrl}/notifications/alps`;
-
-export const desired: DesiredSubscription = {
-  name: 'alps',
-  type: 'push',
-  events: ['created', 'modified'],
-  filter: "Collection/Name eq 'SENTINEL-2'",
-  status: 'running',
-};
-
-export const current: CatalogueSubscription = {
-  id: 'c06f2e68',
-  status: 'running',
-  type: 'push',
-  events: ['created'],
-  filter: "Collection/Name eq 'SENTINEL-1'",
-  endpoint,
-  submittedAtUs: 1,
-  lastNotificationAtUs: null,
-};
+export const desired = desiredState({ events: ['created', 'modified'] });
+export const current: CatalogueSubscription = managed({ id: 'c06f2e68', filter: otherFilter });
 
 /** An empty plan for an account without subscriptions. */
 export const empty: Plan = {

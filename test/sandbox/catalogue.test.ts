@@ -143,16 +143,6 @@ describe('publishing', () => {
     expect(hours.slice(80)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1));
     expect(sandbox.clock.now()).toBe(startMs + dayMs);
   });
-
-  it('with the same seed publishes the same', async () => {
-    const publish = async (seed: number) => {
-      const { sandbox } = await startCatalogue({ seed, modifiedShare: 0.5, deletedShare: 0.5 });
-      await sandbox.pass({ durationMs: dayMs, products: 30 });
-      return sandbox.events();
-    };
-    expect(await publish(7)).toEqual(await publish(7));
-    expect(await publish(8)).not.toEqual(await publish(7));
-  });
 });
 
 it('query results have the newest state of each product, as a model of all events has', async () => {

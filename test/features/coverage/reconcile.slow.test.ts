@@ -9,7 +9,6 @@ import { pruneIndex } from '../../../src/features/products/index-file/index-main
 import { pruneBefore } from '../pruning/prune-to.ts';
 import {
   type CatalogueProduct,
-  counts,
   hour,
   minute,
   none,
@@ -150,24 +149,6 @@ it('compares dates of modifications in whole milliseconds', async () => {
   await setUp.push({ event: 'modified', product: three, received: 25 });
   expect(await setUp.run(tasks)).toMatchObject([{ pushed: 1, late: 1, recovered: 1 }]);
   expect(await setUp.rows()).toHaveLength(4);
-});
-
-it('counts a push received after the recovery as late, in every later comparison', async () => {
-  const setUp = await openSetUp();
-  const product = { id: 'p', published: 10, modified: 20 };
-  setUp.catalogue = [product];
-  const tasks = [task('created', firstHours), task('modified', firstHours)];
-  setUp.now = 200;
-  await setUp.run(tasks);
-  for (const event of ['created', 'modified'] as const) {
-    await setUp.push({ event, product, received: 25 });
-  }
-  const late = (event: string) => ({ event, at: 0, expected: 1, ...none, late: 1 });
-  const expected = [late('created'), late('modified')];
-  expect(await counts(setUp)).toEqual(expected);
-  await setUp.run(tasks);
-  expect(await counts(setUp)).toEqual(expected);
-  expect(await setUp.rows()).toHaveLength(2);
 });
 
 it('repeats the check when the log has grown too much meanwhile', async () => {

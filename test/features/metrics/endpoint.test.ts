@@ -120,22 +120,6 @@ describe("a scrape when the receiver's state is unavailable", () => {
     const names = new Set(samples.map(familyOf));
     expect(statusMetrics.filter(({ name }) => names.has(name))).toEqual([]);
   });
-
-  it('runs once for all concurrent requests', async () => {
-    const metrics = createMetrics(statusParts, log);
-    const { promise, resolve } = Promise.withResolvers<Status>();
-    let calls = 0;
-    const status = () => {
-      calls += 1;
-      return promise;
-    };
-    const scrapes = Array.from({ length: 20 }, () => metrics.scrape(status));
-    resolve(sampleStatus());
-    expect(new Set(await Promise.all(scrapes)).size).toBe(1);
-    expect(calls).toBe(1);
-    await metrics.scrape(status);
-    expect(calls).toBe(2);
-  });
 });
 
 /** Expected samples for `sampleStatus`. */

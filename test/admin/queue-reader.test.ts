@@ -127,24 +127,22 @@ describe('an answer that cannot be used', () => {
 
   it('reads smaller pages after repeated failures, and at once when one is too large', async () => {
     const { sandbox, queue, runUntil, length, waits } = await openPullSetUp();
-    const sizesOf = async (
-      fails: (entriesMax: number, read: number) => Record<string, unknown> | null,
-    ) => {
+    /** Returns the sizes of the pages while reads with these properties fail. */
+    const sizesOf = async (fails: (entriesMax: number, read: number) => boolean, facts = {}) => {
       const sizes: number[] = [];
       const read: PullQueue['read'] = async (options) => {
-        const facts = fails(options.entriesMax, sizes.push(options.entriesMax));
-        if (facts === null) return queue.read(options);
+        if (!fails(options.entriesMax, sizes.push(options.entriesMax))) return queue.read(options);
         throw new AppError('unavailable', 'The page is too slow or too large.', { facts });
       };
       await runUntil(() => length() === 0, { queue: { ...queue, read } });
       return sizes;
     };
     await sandbox.publishNow(2);
-    const small = await sizesOf((max) => (max === 1 ? null : { isTooLarge: true }));
+    const small = await sizesOf((max) => max > 1, { isTooLarge: true });
     expect(small.slice(0, 3)).toEqual([20, 5, 1]);
     expect(waits).toHaveLength(1);
     await sandbox.publishNow(60);
-    const sizes = await sizesOf((_, read) => (read > 4 ? null : {}));
+    const sizes = await sizesOf((_, read) => read <= 4);
     expect(sizes.slice(0, 5)).toEqual([20, 5, 1, 1, 1]);
     // Large ones are read again later.
     expect(sizes.at(-1)).toBe(20);

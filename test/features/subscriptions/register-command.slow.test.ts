@@ -70,11 +70,8 @@ describe('earshot register', () => {
     await expectEnd(context.run([...registered, '--subscription', 'a']), 2);
     expect(context.sandbox.requests()).toEqual([]);
     await expectEnd(context.run('register --yes'), 0);
-    const [off, a] = [
-      { name: 'off', status: 'paused', filter: '' },
-      { name: 'a', status: 'running', filter },
-    ];
-    expect(rows(context)).toEqual([off, a]);
+    const off = { name: 'off', status: 'paused', filter: '' };
+    expect(rows(context)).toEqual([off, { name: 'a', status: 'running', filter }]);
     const other = context.sandbox.addSubscription(unmanaged('x', 'paused'));
     writeSubscriptions(context, { a: { filter } });
     const kept = await context.run('register --yes');

@@ -6,18 +6,11 @@ export interface MetricSample {
   value: number;
 }
 
-export interface Scrape {
-  /** Announced type of each name, also of those without samples. */
-  types: ReadonlyMap<string, string>;
-  samples: readonly MetricSample[];
-  /** The only sample with these labels; undefined when there is none. */
-  value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
-}
-
 const sampleLine = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const label = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)/y;
 
-export function readScrape(text: string): Scrape {
+/** Returns the announced types, also of names without samples, the samples, and a function that finds one. */
+export function readScrape(text: string) {
   const types = new Map<string, string>();
   const samples: MetricSample[] = [];
   for (const line of text.split('\n')) {
@@ -28,7 +21,8 @@ export function readScrape(text: string): Scrape {
     if (name === '') throw new Error(`Not a line of a scrape: ${line}`);
     samples.push({ name, labels: labelsOf(labels), value: Number(value.replace(/^Nan$/, 'NaN')) });
   }
-  const value: Scrape['value'] = (name, labels = {}) => {
+  /** Returns the only sample with these labels; undefined when there is none. */
+  const value = (name: string, labels: Readonly<Record<string, string>> = {}) => {
     const found = samples.filter(
       (one) => one.name === name && Object.entries(labels).every(([l, v]) => one.labels[l] === v),
     );

@@ -98,7 +98,6 @@ describe('the rows for programs', () => {
   });
 });
 
-const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
 const sentinel2 = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
 const box = 'POLYGON ((5 51, 6 51, 6 52, 5 52, 5 51))';
 /** Control characters, and marks that reverse text. */
@@ -115,18 +114,7 @@ describe('the table', () => {
     ]);
   });
 
-  it('fits a terminal of 80 columns by shortening unconventional names in the middle', async () => {
-    const context = await filledContext([delivery({ ProductName: long }), ...numbered(2, 3)]);
-    const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
-    const lines = out.trimEnd().split('\n');
-    expect(lines).toHaveLength(4);
-    expect(Math.max(...lines.map((line) => line.length))).toBe(80);
-    expect(out).toMatch(/S2A_MSIL\S*…\S*MORE\.SAFE/);
-    const narrow = await context.earshot('query', { isTTY: true, columns: 10 });
-    expect(narrow.out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
-  });
-
-  it('always has the product name, whole if it fits, and drops position, subscription and times seen first', async () => {
+  it('always has the product name, whole if it fits, else shortened in the middle, and drops position, subscription and times seen first', async () => {
     const context = createContext();
     await context.fill([
       deliveryOf({
@@ -139,7 +127,7 @@ describe('the table', () => {
       const [title = '', line = ''] = out.split('\n');
       expect(Math.max(title.length, line.length)).toBeLessThanOrEqual(columns);
       expect(line.includes(sentinel2)).toBe(columns >= 120);
-      expect(line).toContain(columns >= 120 ? sentinel2 : '…');
+      if (columns < 120) expect(line).toMatch(/S2A_MSI\S*…\S*\.SAFE/);
       return title.split(/ {2,}/);
     };
     expect(await titlesAt(60)).toEqual(['received (UTC)', 'event', 'product']);

@@ -57,12 +57,6 @@ export const replayOf = (
 
 export const acknowledged = ({ id }: { id: number }): Settled => ({ id, outcome: 'acknowledged' });
 
-export const dead = ({ id }: { id: number }, error = 'It answered 400.'): Settled => ({
-  id,
-  outcome: 'dead',
-  error,
-});
-
 export const postponed = (
   { id }: { id: number },
   nextAttemptAtUs: number,

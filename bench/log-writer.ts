@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { packBatch } from '../src/store/bodies/bodies.ts';
-import { dedupeKey, identityOf } from '../src/store/log/queries.ts';
+import { dedupeKey, identityOf } from '../src/store/log/dedupe-key.ts';
 
 /** A notification in the log; times in µs since 1970. */
 export interface LogEntry {

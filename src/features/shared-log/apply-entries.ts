@@ -4,8 +4,9 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { type BodyWriter, createBodyWriter } from '../../store/bodies/bodies.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../../store/engine/sqlite-error.ts';
+import { dedupeKey, recoveredIdentityOf } from '../../store/log/dedupe-key.ts';
 import { quarantine, release } from '../../store/log/quarantine.ts';
-import { countDrift, dedupeKey, recoveredIdentityOf } from '../../store/log/queries.ts';
+import { countDrift } from '../../store/log/queries.ts';
 import { writePush, writeRecovered } from '../../store/log/recovered-events.ts';
 import { ackIdReused, countDuplicate, insertNotification } from '../../store/log/write-delivery.ts';
 import {

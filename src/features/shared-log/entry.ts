@@ -17,14 +17,14 @@ import {
 import { compress, decompress } from '../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../store/bodies/body-document.ts';
 import type { Database } from '../../store/engine/database.ts';
-import { quarantinedDelivery } from '../../store/log/quarantine.ts';
 import {
   dedupeKey,
   identityOf,
-  lastPosition,
   recoveredIdentityOf,
   subscriptionKey,
-} from '../../store/log/queries.ts';
+} from '../../store/log/dedupe-key.ts';
+import { quarantinedDelivery } from '../../store/log/quarantine.ts';
+import { lastPosition } from '../../store/log/queries.ts';
 import {
   missingIn,
   modificationDateUs,

@@ -18,7 +18,8 @@ import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { unprunedSinceUs } from '../pruning/terms.ts';
-import { dedupeKey, lastPosition, recoveredIdentityOf } from './queries.ts';
+import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
+import { lastPosition } from './queries.ts';
 
 export interface RecoverOptions {
   /** Events of one subscription, at most 100. */

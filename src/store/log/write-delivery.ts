@@ -16,14 +16,9 @@ import type { CatalogueEvent } from '../../core/terms/subscription.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
+import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import { quarantine, quarantinedDelivery, release } from './quarantine.ts';
-import {
-  countDrift,
-  dedupeKey,
-  identityOf,
-  recoveredIdentityOf,
-  subscriptionKey,
-} from './queries.ts';
+import { countDrift } from './queries.ts';
 import { findRecovered, recordPush, recoveredEvent } from './recovered-events.ts';
 
 export const ackIdReused: Fault = {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Notification } from '../../../src/core/terms/notification.ts';
 import type { CatalogueEvent } from '../../../src/core/terms/subscription.ts';
-import { identityOf, recoveredIdentityOf } from '../../../src/store/log/queries.ts';
+import { identityOf, recoveredIdentityOf } from '../../../src/store/log/dedupe-key.ts';
 import { sampleRead } from './sample-notification.ts';
 
 const unnumbered: Notification = { ...sampleRead, ackId: null };

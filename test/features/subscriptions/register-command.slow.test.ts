@@ -39,8 +39,7 @@ describe('earshot register', () => {
       context.sandbox.addSubscription(unmanaged('a')),
       context.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
     ];
-    const { err } = await expectEnd(context.run(registered), 1, /limits of.*Nothing was changed/);
-    expect(err).toContain('may have 2 running subscriptions');
+    await expectEnd(context.run(registered), 1, 'it may have 2 running subscriptions');
     expect(creations(context)).toBe(0);
     await expectEnd(context.run([...registered, '--status', 'paused']), 0);
     expect(context.sandbox.subscriptions().slice(0, 2)).toEqual(others);

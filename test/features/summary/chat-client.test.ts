@@ -8,6 +8,9 @@ const request = { model: 'a/b', messages: [{ role: 'user', content: 'Hello' }] }
 
 const neverAborted = new AbortController().signal;
 
+/** Requests without an answer: a connection holds them, and otherwise nothing does. */
+const hanging: Request[] = [];
+
 /** A client of a service that gives one answer, or does not answer at all. */
 function clientOf(
   answer: { status?: number; body?: unknown; headers?: Record<string, string> } | Error | 'hang',
@@ -17,6 +20,7 @@ function clientOf(
     const received = new Request(input, init);
     sent.push(received);
     if (answer === 'hang') {
+      hanging.push(received);
       return new Promise<Response>((_, reject) => {
         received.signal.addEventListener('abort', () => reject(received.signal.reason));
       });

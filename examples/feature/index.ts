@@ -30,9 +30,9 @@ export const marks = defineFeature({
     },
   ],
   tables: [
-    defineTables<typeof import('./operations.ts'), MarkReader, Marks>({
+    defineTables<typeof import('./sql.ts'), MarkReader, Marks>({
       group: 'marks',
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => ({ list: () => reads.list() }),
       store: (reader, writes) => ({ ...reader, add: (id, atUs) => writes.add(id, atUs) }),
     }),

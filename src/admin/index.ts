@@ -31,9 +31,9 @@ declare module '../store/tables.ts' {
 export const admin = defineFeature({
   name: 'admin',
   tables: [
-    defineTables<typeof import('./operations.ts'), AdministrationReader, Administration>({
+    defineTables<typeof import('./sql.ts'), AdministrationReader, Administration>({
       group: 'administration',
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) =>
         pick(reads, ['registrations', 'history', 'gaps', 'deliveryMarks', 'queues']),
       store: (reader, writes) => ({

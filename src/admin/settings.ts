@@ -229,7 +229,7 @@ export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): P
   const { publicUrl, dataDir, account } = checkConfig(io, waySections).config;
   if (publicUrl !== undefined) return true;
   // Loaded on demand: SQLite is large, and every command reads these settings.
-  const { registeredSubscriptions } = await import('./operations.ts');
+  const { registeredSubscriptions } = await import('./sql.ts');
   const registered =
     dataDir === undefined ? [] : registeredSubscriptions(dataDir).map(({ type }) => type);
   // The file is read only if necessary: a slow or broken one must not delay a receiver of pushes.

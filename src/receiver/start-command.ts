@@ -1,7 +1,7 @@
 /** `earshot start`: runs the receiver. */
 
 import { execFile } from 'node:child_process';
-import { registeredSubscriptions } from '../admin/operations.ts';
+import { registeredSubscriptions } from '../admin/sql.ts';
 import { needsEndpoint } from '../admin/settings.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted, within } from '../core/cli/io.ts';

@@ -6,7 +6,7 @@ import { applyDesired, readPlan } from '../../src/admin/apply.ts';
 import type { AccountContext } from '../../src/admin/changes.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
 import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
-import { reads, schema, writes } from '../../src/admin/operations.ts';
+import { reads, schema, writes } from '../../src/admin/sql.ts';
 import type { Operation } from '../../src/core/host/rpc.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';

@@ -31,10 +31,10 @@ export const alerts = defineFeature({
   ],
   listener: () => import('./listener.ts'),
   tables: [
-    defineTables<typeof import('./operations.ts'), AlertReader, Alerts>({
+    defineTables<typeof import('./sql.ts'), AlertReader, Alerts>({
       group: 'alerts',
       sharesCommits: true,
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => ({
         ...pick(reads, ['alerts', 'unsentDeliveries']),
         dueDeliveries: async (query) =>

@@ -29,9 +29,9 @@ export const backup = defineFeature({
     },
   ],
   tables: [
-    defineTables<typeof import('./operations.ts'), BackupReader, Backups>({
+    defineTables<typeof import('./sql.ts'), BackupReader, Backups>({
       group: 'backups',
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => pick(reads, ['lastBackups']),
       store: (reader, writes) => ({ ...reader, ...pick(writes, ['recordBackup']) }),
       isLocal: true,

@@ -51,9 +51,9 @@ export const coverage = defineFeature({
   ],
   listener: () => import('./listener.ts'),
   tables: [
-    defineTables<typeof import('./operations.ts'), CompletenessReader, Completeness>({
+    defineTables<typeof import('./sql.ts'), CompletenessReader, Completeness>({
       group: 'completeness',
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) =>
         pick(reads, [
           'recoveredEvents',

@@ -103,7 +103,7 @@ export const products = defineFeature({
   tables: [
     defineTables({
       group: 'products',
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: () => ({}),
       store: () => ({}),
     }),

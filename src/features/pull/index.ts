@@ -9,7 +9,7 @@ export const pull = defineFeature({
   tables: [
     defineTables({
       group: 'queues',
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: () => ({}),
       store: () => ({}),
     }),

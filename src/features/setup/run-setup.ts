@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { newCredentials } from '../../admin/open-account.ts';
-import { registeredSubscriptions } from '../../admin/operations.ts';
+import { registeredSubscriptions } from '../../admin/sql.ts';
 import { accountSections } from '../../admin/settings.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';

@@ -27,10 +27,10 @@ export const sinks = defineFeature({
   ],
   listener: () => import('./listener.ts'),
   tables: [
-    defineTables<typeof import('./operations.ts'), SinkReader, Sinks>({
+    defineTables<typeof import('./sql.ts'), SinkReader, Sinks>({
       group: 'sinks',
       sharesCommits: true,
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => ({
         ...pick(reads, ['nextDueAtUs', 'counts', 'replays']),
         due: async (query) =>

@@ -1,6 +1,6 @@
 /** `earshot filter`: checks and explains a $filter expression; and the findings about the filter of a subscription. */
 import { type Command, Option } from 'commander';
-import { registeredSubscriptions } from '../../admin/operations.ts';
+import { registeredSubscriptions } from '../../admin/sql.ts';
 import { defineCommand, defineGroup } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';

@@ -40,10 +40,10 @@ export const summary = defineFeature({
   listener: () => import('./listener.ts'),
   productTexts: async () => (await import('./facts.ts')).productTexts,
   tables: [
-    defineTables<typeof import('./operations.ts'), SummaryReader, Summaries>({
+    defineTables<typeof import('./sql.ts'), SummaryReader, Summaries>({
       group: 'summaries',
       sharesCommits: true,
-      operations: moduleFile('./operations', import.meta.url),
+      operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => ({
         ...pick(reads, ['textsOf', 'due', 'waiting', 'spending', 'refusedAnswer']),
         find: (query) =>

@@ -12,13 +12,13 @@ describe.runIf(hasPostgres)('the store with a shared log', async () => {
     return { store: reading(store), dataDir, reopen: async () => reading(await reopen()) };
   });
   await import('../../store/intake.test.ts');
-  await import('../../admin/operations.test.ts');
-  await import('../coverage/operations.test.ts');
+  await import('../../admin/sql.test.ts');
+  await import('../coverage/sql.test.ts');
   await import('../../store/recovered-events.test.ts');
   if (!isThorough) return;
-  await import('../sinks/operations.test.ts');
-  await import('../alerts/operations.test.ts');
-  await import('../summary/operations.test.ts');
+  await import('../sinks/sql.test.ts');
+  await import('../alerts/sql.test.ts');
+  await import('../summary/sql.test.ts');
 });
 
 /** A store whose reads include its own deliveries: a node applies them after they were stored. */

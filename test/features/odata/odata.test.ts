@@ -326,20 +326,18 @@ async function refusalOf(search: string, entity = 'Products') {
   return { status: answer.status, detail: answer.json.detail };
 }
 
-describe('a recorded refusal of the catalogue', () => {
-  it.each(recordings)('is repeated as in %s', async (name) => {
-    const { request, response } = JSON.parse(
-      readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),
-    );
-    const context = await openConsole();
-    const { pathname, search } = new URL(request.uri);
-    const answer = await context.get(pathname + search);
-    expect(answer.status).toBe(response.status.code);
-    expect(withoutIds(answer.text)).toBe(withoutIds(JSON.stringify(response.body)));
-    expect(answer.headers['content-type']).toBe(response.headers['Content-Type']);
-    expect(String(Buffer.byteLength(answer.text))).toBe(response.headers['Content-Length']);
-    expectOneId(answer);
-  });
+it.each(recordings)('a recorded refusal of the catalogue is repeated as in %s', async (name) => {
+  const { request, response } = JSON.parse(
+    readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),
+  );
+  const context = await openConsole();
+  const { pathname, search } = new URL(request.uri);
+  const answer = await context.get(pathname + search);
+  expect(answer.status).toBe(response.status.code);
+  expect(withoutIds(answer.text)).toBe(withoutIds(JSON.stringify(response.body)));
+  expect(answer.headers['content-type']).toBe(response.headers['Content-Type']);
+  expect(String(Buffer.byteLength(answer.text))).toBe(response.headers['Content-Length']);
+  expectOneId(answer);
 });
 
 describe('a query is refused', () => {

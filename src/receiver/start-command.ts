@@ -1,8 +1,8 @@
 /** `earshot start`: runs the receiver. */
 
 import { execFile } from 'node:child_process';
-import { registeredSubscriptions } from '../admin/sql.ts';
 import { needsEndpoint } from '../admin/settings.ts';
+import { registeredSubscriptions } from '../admin/sql.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted, within } from '../core/cli/io.ts';
 import { loadServed, type ServeConfig } from '../core/config/config.ts';

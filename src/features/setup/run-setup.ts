@@ -2,8 +2,8 @@
 
 import type { Command } from 'commander';
 import { newCredentials } from '../../admin/open-account.ts';
-import { registeredSubscriptions } from '../../admin/sql.ts';
 import { accountSections } from '../../admin/settings.ts';
+import { registeredSubscriptions } from '../../admin/sql.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
 import { readFilter } from '../../core/cli/row-forms.ts';

@@ -102,19 +102,33 @@ export async function waitForIndex(products: Pick<Products, 'indexState'>): Prom
 /** Time without a new summary after which the demo stops waiting. */
 const idleMs = 12_000;
 
+/** Opens the summaries; null in a program without them. */
+export async function openSummaries(
+  { features }: Pick<Io, 'features'>,
+  { receiver: { store } }: Pick<DemoContext, 'receiver'>,
+) {
+  const source = features.find(({ productTexts }) => productTexts)?.productTexts;
+  return (await source?.())?.reader(store) ?? null;
+}
+
 /**
  * Waits for the summaries while there are new ones, and compares them with the answers of the sandbox. Ends early if the
  * signal is aborted. `summaries`: number written by the model; `mismatches`: differences, one sentence each.
  */
 export async function countSummaries(
-  { signal }: Pick<Io, 'signal'>,
-  { receiver: { store, products }, sandbox }: Pick<DemoContext, 'receiver' | 'sandbox'>,
+  io: Pick<Io, 'signal' | 'features'>,
+  demo: Pick<DemoContext, 'receiver' | 'sandbox'>,
 ) {
+  const { signal } = io;
+  const { receiver, sandbox } = demo;
+  const { store, products } = receiver;
+  const texts = await openSummaries(io, demo);
+  if (texts === null) return { summaries: 0, mismatches: [] };
   const { indexedPosition } = await products.indexState();
   let state = '';
   let changedMs = performance.now();
   while (!signal.aborted && performance.now() - changedMs < idleMs) {
-    const { waiting } = await store.summaries.waiting();
+    const { waiting } = await texts.waiting();
     const position = (await store.cursor('summaries')) ?? 0;
     if (waiting === 0 && position >= indexedPosition) break;
     if (state !== `${position} ${waiting}`) changedMs = performance.now();
@@ -123,7 +137,7 @@ export async function countSummaries(
   }
   const mismatches: string[] = [];
   let summaries = 0;
-  for await (const { productName, text, reason } of store.summaries.find({})) {
+  for await (const { productName, text, reason } of texts.find({})) {
     if (text?.model != null) summaries += 1;
     else mismatches.push(`${printable(productName ?? '')}: ${reason ?? 'no summary'}`);
   }

@@ -97,7 +97,9 @@ export async function openDemo(
     if (!pull) await register(store);
   });
   // The first run of the worker determines which notifications get a summary.
-  while ((await receiver.store.cursor('summaries')) === null && !io.signal.aborted) {
+  const hasSummaries = io.features.some(({ productTexts }) => productTexts);
+  const isStarted = async () => (await receiver.store.cursor('summaries')) !== null;
+  while (hasSummaries && !io.signal.aborted && !(await isStarted())) {
     await pause(startPollMs, io.signal);
   }
   let isPublished = false;

@@ -11,7 +11,7 @@ import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { stripLegend, stripLines } from '../coverage/draw-hours.ts';
 import { notificationCells } from '../notifications/output.ts';
 import { writeProducts } from '../products/output.ts';
-import { waitForIndex } from './count.ts';
+import { openSummaries, waitForIndex } from './count.ts';
 import {
   type DemoContext,
   type DemoFlags,
@@ -151,12 +151,13 @@ async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): P
 /** Prints the newest summaries, if there are any, below a heading. */
 export async function showSummaries(
   io: Io,
-  { receiver: { store } }: Pick<DemoContext, 'receiver'>,
+  demo: Pick<DemoContext, 'receiver'>,
   { limit, heading }: { limit: number; heading: string },
 ): Promise<void> {
+  const texts = await openSummaries(io, demo);
   const paint = painter(io, io.stdout);
   const lines: string[] = [];
-  for await (const { productName, text } of store.summaries.find({ state: 'done', limit })) {
+  for await (const { productName, text } of texts?.find({ state: 'done', limit }) ?? []) {
     if (text === null) continue;
     const name = shorten(printable(productName ?? ''), widthOf(io.stdout));
     const summary = wrapText(printable(text.text), '  ', io.stdout).join('\n');

@@ -28,7 +28,6 @@ export interface ProductTexts {
   reader(store: ReaderPorts): {
     find(query: { state?: 'done'; limit?: number }): AsyncIterable<ListedText>;
     waiting(): Promise<{ waiting: number }>;
-    spending(nowUs: number): Promise<{ requests: number }>;
   };
   /** Returns the text of a product without a written one. */
   textFromFacts(found: FoundProduct, places: Places, nowUs: number): SummaryText;

@@ -9,7 +9,7 @@ import type { StoredProducts } from './index-file/products.ts';
 import type { ProductFormat } from './output.ts';
 import type { Places } from './places/places.ts';
 
-interface ListedText {
+export interface ListedText {
   productName: string | null;
   text: SummaryText | null;
   state: 'waiting' | 'done';

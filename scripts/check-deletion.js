@@ -1,6 +1,6 @@
 /**
  * `npm run check:deletion [-- <feature>…]`: removes each feature that no other one needs (or the named ones) from a copy
- * of the sources: its folder, and its lines in src/app.ts. The rest must pass the type check and the architecture test,
+ * of the sources: its folder, and its lines in src/app.ts and src/index.ts. The rest must pass the type check and the architecture test,
  * print the help, and start. Exits with 1 after a failure.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -43,6 +43,9 @@ function copyWithout(folder, feature) {
   const line = new RegExp(`^import \\{ (\\w+) \\} from './features/${feature}/index.ts';\\n`, 'm');
   const [whole = '', variable = ''] = line.exec(text) ?? [];
   writeFileSync(list, text.replace(whole, '').replace(`  ${variable},\n`, ''));
+  const library = join(folder, 'src/index.ts');
+  const lines = readFileSync(library, 'utf8').split('\n');
+  writeFileSync(library, lines.filter((one) => !one.includes(`./features/${feature}/`)).join('\n'));
   const settings = { extends: './tsconfig.json', include: ['src'] };
   writeFileSync(join(folder, 'tsconfig.deletion.json'), JSON.stringify(settings));
 }

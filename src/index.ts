@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { app } from './app.ts';
 import type { CredentialPair } from './core/config/endpoint-credentials.ts';
 import { addressRanges, endpointPassword } from './core/config/variables.ts';
-import type { Feature, LibraryPorts } from './core/feature.ts';
+import type { Feature } from './core/feature.ts';
 import { AppError } from './core/terms/app-error.ts';
 import {
   type Cursors,
@@ -94,14 +94,16 @@ export interface Store
   extends Intake,
     NotificationLog,
     Omit<Cursors, 'moveCursor'>,
-    Omit<Quarantine, 'retry'>,
-    LibraryPorts {
+    Omit<Quarantine, 'retry'> {
   /** Moves a reader's cursor forward or back. It is on disk when the promise resolves. Rejects with `unavailable`. */
   moveCursor(reader: string, position: number): Promise<void>;
   /** Parses a quarantined body again, and stores its notifications if that succeeds. Rejects with `not_found`. */
   retry(quarantineId: number): Promise<Receipt>;
   /** Streams rows, oldest first, and then new ones as they arrive, until the signal is aborted. */
   follow(options: FollowOptions): AsyncIterable<NotificationRow>;
+  products: import('./features/products/index-file/products.ts').StoredProducts;
+  /** Summaries of products and digests, written by `earshot start` or `earshot summarize`. */
+  summaries: Pick<import('./features/summary/terms.ts').SummaryReader, 'find' | 'textsOf'>;
   /** Completes accepted deliveries, and ends the threads of the store. */
   close(): Promise<void>;
 }
@@ -119,7 +121,7 @@ export async function openStore(options: { dataDir: string }): Promise<Store> {
       ({ library = null }) => library?.().then((open) => open(dataDir, store)) ?? [],
     ),
   );
-  const ports = Object.assign({}, ...opened.map((one) => one.ports)) as LibraryPorts;
+  const ports = Object.assign({}, ...opened.map((one) => one.ports)) as Pick<Store, 'products'>;
   return {
     ...store,
     ...ports,

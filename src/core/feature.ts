@@ -30,15 +30,11 @@ export interface CommandSlot {
   load: () => Promise<(io: Io) => Command>;
 }
 
-/** Members of the store of the library (src/index.ts). Features declare theirs in this interface. */
-// biome-ignore lint/suspicious/noEmptyInterface: extended by features
-export interface LibraryPorts {}
-
 /** Opens what a feature adds to the store of the library, in addition to its tables. */
 export type OpenLibrary = (
   dataDir: string,
   store: Store,
-) => { ports: Partial<LibraryPorts>; close(): Promise<void> };
+) => { ports: object; close(): Promise<void> };
 
 /** Everything that a feature may contribute. Every slot is optional. */
 export interface Feature {

@@ -5,7 +5,6 @@ import { moduleFile } from '../../core/host/rpc.ts';
 import type { SummaryText } from '../../core/terms/read-models.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
 import { defineTables, type ReaderPorts } from '../../store/tables.ts';
-import type { StoredProducts } from './index-file/products.ts';
 import type { ProductFormat } from './output.ts';
 import type { Places } from './places/places.ts';
 
@@ -34,9 +33,6 @@ export interface ProductTexts {
 }
 
 declare module '../../core/feature.ts' {
-  interface LibraryPorts {
-    products: StoredProducts;
-  }
   interface Feature {
     /** Formats of `query products`. */
     productFormats?: readonly ProductFormat[];

@@ -4,13 +4,6 @@ import { moduleFile, pick } from '../../core/host/rpc.ts';
 import { defineTables, pages } from '../../store/tables.ts';
 import type { Summaries, SummaryReader } from './terms.ts';
 
-declare module '../../core/feature.ts' {
-  interface LibraryPorts {
-    /** Summaries of products and digests, written by `earshot start` or `earshot summarize`. */
-    summaries: Pick<SummaryReader, 'find' | 'textsOf'>;
-  }
-}
-
 declare module '../../store/tables.ts' {
   interface ReaderPorts {
     summaries: SummaryReader;

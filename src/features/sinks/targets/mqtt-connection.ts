@@ -25,7 +25,13 @@ export interface MqttMessage {
   isRetained: boolean;
 }
 
-export type MqttConnection = Awaited<ReturnType<typeof openMqtt>>;
+export interface MqttConnection {
+  properties: NonNullable<IConnackPacket['properties']>;
+  publish: ReturnType<typeof createPublish>;
+  /** Settles when the connection has ended. */
+  closed: () => Promise<Error>;
+  close: () => Promise<void>;
+}
 
 const connectTimeoutMs = 10_000;
 
@@ -43,7 +49,7 @@ export async function openMqtt(
   { url, login, ca, clientId }: Pick<MqttSettings, 'url' | 'login' | 'ca' | 'clientId'>,
   signal: AbortSignal,
   suffix = '',
-) {
+): Promise<MqttConnection> {
   const { connect, ErrorWithReasonCode } = await loadMqtt();
   const giveUp = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
   giveUp.throwIfAborted();
@@ -84,7 +90,6 @@ export async function openMqtt(
     return {
       properties,
       publish: createPublish(client, properties, { failed, end }),
-      /** Settles when the connection has ended. */
       closed: () => ended,
       close: async () => {
         client.end();

@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { app } from './app.ts';
-import type { CredentialPair } from './core/config/endpoint-credentials.ts';
 import { addressRanges, endpointPassword } from './core/config/variables.ts';
 import type { Feature } from './core/feature.ts';
 import { AppError } from './core/terms/app-error.ts';
 import {
+  type CredentialPair,
   type Cursors,
   followLog,
   type Intake,
@@ -101,7 +101,7 @@ export interface Store
   retry(quarantineId: number): Promise<Receipt>;
   /** Streams rows, oldest first, and then new ones as they arrive, until the signal is aborted. */
   follow(options: FollowOptions): AsyncIterable<NotificationRow>;
-  products: import('./features/products/index-file/products.ts').StoredProducts;
+  products: import('./filter/builder.ts').StoredProducts;
   /** Summaries of products and digests, written by `earshot start` or `earshot summarize`. */
   summaries: Pick<import('./features/summary/terms.ts').SummaryReader, 'find' | 'textsOf'>;
   /** Completes accepted deliveries, and ends the threads of the store. */

@@ -23,6 +23,7 @@ import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes }
 import type {
   AttributeKind,
   ComparisonOperator,
+  Entity,
   FilterTree,
   Literal,
   TextFunction,
@@ -30,6 +31,7 @@ import type {
 import { joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { type Effort, geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
+import type { FoundProduct, ProductKey, ProductQuery, ProductRow } from './products.ts';
 
 // Configuration files may be plain JavaScript, so values are also checked at run time.
 const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, subject: string) => Literal>> =
@@ -333,4 +335,24 @@ function reasonOf(cause: unknown): string {
   if (cause instanceof SyntaxError) return `it is not JSON (${cause.message})`;
   if (cause instanceof AppError || !('code' in cause)) return errorText(cause).replace(/\.$/, '');
   return clauseOf(errorCodeOf(cause));
+}
+
+/** A query for products. By default, it selects all products, newest first. */
+export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
+  /** Default: `Products`. */
+  entity?: Entity | undefined;
+  /** A `$filter` expression, as text or built with `and`, `collection`, … */
+  filter?: string | Expression | undefined;
+}
+
+/**
+ * Products reported by notifications. Each call updates the index first. Rejects with `invalid` for an invalid
+ * filter, and `unavailable` when the index cannot be read or written.
+ */
+export interface StoredProducts {
+  /** Streams the matching products with their records. */
+  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
+  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
+  /** Returns the key of a row from `find`; pass it as `after` to continue after that row. */
+  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
 }

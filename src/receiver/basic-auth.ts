@@ -1,12 +1,11 @@
 /** HTTP Basic authentication (RFC 7617): accepts valid credentials; responds 401 or 429 to other requests. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { CredentialPair } from '../core/config/endpoint-credentials.ts';
 import { createClientAddress, networkOf } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';
 import { AppError } from '../core/terms/app-error.ts';
 import { minuteUs } from '../core/terms/dates.ts';
-import type { Logger } from '../core/terms/ports.ts';
+import type { CredentialPair, Logger } from '../core/terms/ports.ts';
 
 /** Returns the user name in an Authorization header with valid credentials; else null. */
 type CredentialCheck = (authorization: string | undefined) => string | null;

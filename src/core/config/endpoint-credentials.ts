@@ -127,4 +127,3 @@ export function watchCredentialsFile(options: {
 }
 
 /** A user name and password of the endpoint. */
-export type CredentialPair = CredentialPairs[number];

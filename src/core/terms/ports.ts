@@ -365,3 +365,9 @@ export async function collect<Row>(rows: AsyncIterable<Row>, signal: AbortSignal
   }
   return collected;
 }
+
+/** Accepted credentials of the endpoint (RFC 7617). */
+export interface CredentialPair {
+  username: string;
+  password: string;
+}

@@ -2,14 +2,12 @@
 
 import { moduleFile, pick, type Remote, remote } from '../../../core/host/rpc.ts';
 import type { NotificationLog } from '../../../core/terms/ports.ts';
-import type { Expression } from '../../../filter/builder.ts';
+import type { ProductsQuestion, StoredProducts } from '../../../filter/builder.ts';
 import { requireFilter } from '../../../filter/check.ts';
-import type { Entity } from '../../../filter/filter-tree.ts';
 import type {
   FoundProduct,
   ProductKey,
   ProductQuery,
-  ProductRow,
   ProductSelection,
   Products,
 } from '../../../filter/products.ts';
@@ -113,26 +111,6 @@ function* toFound(sent: readonly SentProduct[]): Generator<FoundProduct> {
       yield { ...product, record: completeRecord(receivedRecord(record), identity) };
     }
   }
-}
-
-/** A query for products. By default, it selects all products, newest first. */
-export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
-  /** Default: `Products`. */
-  entity?: Entity | undefined;
-  /** A `$filter` expression, as text or built with `and`, `collection`, … */
-  filter?: string | Expression | undefined;
-}
-
-/**
- * Products reported by notifications. Each call updates the index first. Rejects with `invalid` for an invalid
- * filter, and `unavailable` when the index cannot be read or written.
- */
-export interface StoredProducts {
-  /** Streams the matching products with their records. */
-  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
-  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
-  /** Returns the key of a row from `find`; pass it as `after` to continue after that row. */
-  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
 }
 
 /** Opens the products of a data directory; `close` cancels calls in progress. */

@@ -34,7 +34,7 @@ are recorded ones of the catalogue; their time of receipt is set to 46 s after t
 Written by \`npx vitest run test/docs/summary-examples.test.ts --update\`.
 `;
 
-it.skipIf(missing)('docs/reference/summary-examples.md is current', async () => {
+it.skipIf(missing)('docs/reference/summary-examples.md is current (needs ../shared/fixtures)', async () => {
   const found = await recordedProducts(temporaryDirectory());
   const places = lazyPlaces()();
   const examples = shown.map((beginning) => {

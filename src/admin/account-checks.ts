@@ -171,8 +171,9 @@ export async function checkClock(
     const answer = await send(url, request).catch(() => null);
     const thereMs = Date.parse(answer?.headers.get('Date') ?? '');
     if (Number.isNaN(thereMs)) continue;
-    // The middle between request and answer.
-    const ahead = (askedUs + nowUs()) / 2e6 - thereMs / 1_000;
+    // The middle between request and answer, which a cache may have kept.
+    const ageSeconds = Number(answer?.headers.get('Age')) || 0;
+    const ahead = (askedUs + nowUs()) / 2e6 - thereMs / 1_000 - ageSeconds;
     const seconds = Math.round(Math.abs(ahead));
     const text = `The clock of this machine is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the clock of ${new URL(url).host}.`;
     if (seconds <= clockSeconds.warning) return finding(check, 'ok', text);

@@ -106,9 +106,16 @@ export function differencesOf(input: PlanInput): Plan {
   }
   const counts = countsOf(listed);
   // What makes space comes first.
-  const differences = found
-    .map((one) => ({ ...one, way: wayOf(one, counts, input.limits), effect: effectOf(one) }))
+  const sorted = found
+    .map((one) => ({ ...one, effect: effectOf(one) }))
     .toSorted((a, b) => a.effect.total - b.effect.total || a.effect.running - b.effect.running);
+  let before = counts;
+  const differences = sorted.map((one) => {
+    const way = wayOf(one, before, input.limits);
+    const { running, total } = one.effect;
+    before = { running: before.running + running, total: before.total + total };
+    return { ...one, way };
+  });
   const isTooLarge = exceeds(differences, counts, input.limits);
   return { differences, unchanged, obsolete, unmanaged: others, counts, isTooLarge };
 }

@@ -9,7 +9,7 @@ import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
 
 export interface ProbeReport {
-  /** Null after status 200 with a trusted certificate. The code is one of `domain/faults.ts`; the message follows a colon. */
+  /** Null after status 200 with a trusted certificate. The code is one of `core/terms/faults.ts`; the message follows a colon. */
   fault: { code: string; message: string; advice: string } | null;
   /** HTTP status; null without an answer. */
   status: number | null;

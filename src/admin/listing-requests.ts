@@ -25,8 +25,9 @@ export const listingTiming = {
   retryDelayMsMax: 60_000,
   /** Consecutive failures after which a page fails. */
   attemptsMax: 8,
-  /** Maximum `Retry-After` that is accepted. */
+  /** Maximum `Retry-After` that is accepted, and the maximum sum of such waits in one listing. */
   retryAfterMsMax: 600_000,
+  retryAfterTotalMsMax: 1_800_000,
 };
 export type ListingTiming = typeof listingTiming;
 
@@ -46,6 +47,8 @@ export interface PageQuestion {
   purpose: string;
   url: (top: number, failures: number) => string;
   reading: ListingReading;
+  /** Sum of the waits that the catalogue requested in this listing. */
+  asked: { totalMs: number };
   /** Called before the next request after a page that was too large. */
   onTooLarge?: () => void;
 }
@@ -138,6 +141,8 @@ export function createPageRequests(options: PageRequestsOptions) {
         }
         const waitMs = retryDelayMs(failures + 1, error, options);
         if (waitMs === null) throw error;
+        if (typeof facts.retryAfterMs === 'number') question.asked.totalMs += waitMs;
+        if (question.asked.totalMs > timing.retryAfterTotalMsMax) throw error;
         failures += 1;
         if (failures % failuresPerSize === 0 && code === 'unavailable') size.shrink();
         if (failures >= timing.attemptsMax) {

@@ -158,11 +158,12 @@ function createQuestions(
   /** The filter that the catalogue evaluates; blank to list all products. */
   let sent = isTooLong(filter) && isReadable(filter) ? '' : filter;
   let isFirst = true;
+  const asked = { totalMs: 0 };
   const request = (what: string, sinceMs: number, url: PageQuestion['url']) => {
     const own = sent === filter ? null : filter;
     const reading = { dateField: kind.dateField, sinceMs, filter: own };
     const purpose = `${what} the ${event} products`;
-    return ask({ purpose, url, onTooLarge: walk.dropLink, reading }, signal);
+    return ask({ purpose, url, onTooLarge: walk.dropLink, reading, asked }, signal);
   };
   const page = () =>
     request('list', walk.position().sinceMs, (top, failures) => {
@@ -202,7 +203,7 @@ function createProductLookup(catalogueUrl: string, ask: Ask): ProductListing['pr
     const reading = { dateField: kind.dateField, sinceMs: null, filter: null };
     try {
       const { page, bytes } = await ask(
-        { purpose: `get a ${event} product`, url, reading },
+        { purpose: `get a ${event} product`, url, reading, asked: { totalMs: 0 } },
         signal,
       );
       const [part] = page.records;

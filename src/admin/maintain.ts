@@ -85,7 +85,7 @@ export function review(input: ReviewInput): Review {
 
 /** Changes made elsewhere: reported, never undone. */
 function driftNotes(
-  { registration, publicUrl }: ReviewInput,
+  { registration, candidates, publicUrl }: ReviewInput,
   current: CatalogueSubscription | null,
 ): Note[] {
   if (current === null || registration.unfinished) return [];
@@ -98,9 +98,15 @@ function driftNotes(
     ...(current.id === registration.subscriptionId ? [] : ['id']),
   ];
   const advice = 'To show the differences: `earshot register --dry-run`.';
-  if (differs.length === 0) return [];
+  const several = `${candidates.length} subscriptions have the same endpoint, so each event is received more than once.`;
+  const notes: Note[] =
+    candidates.length > 1
+      ? [{ code: 'several', message: several, advice: 'To keep one of them: `earshot register`.' }]
+      : [];
+  if (differs.length === 0) return notes;
   const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
-  return [{ code: `drift-${differs.join('-')}`, message, advice, isFailure: isElsewhere }];
+  const code = `drift-${differs.join('-')}`;
+  return [{ code, message, advice, isFailure: isElsewhere }, ...notes];
 }
 
 function fileNotes({ registration, inFile }: ReviewInput): Note[] {

@@ -18,7 +18,7 @@ import type { AccountContext } from './changes.ts';
 import { createEndpointProbe, type ProbeEndpoint } from './endpoint-probe.ts';
 import type { QueueState } from './pull-queue.ts';
 import { openPullQueue } from './queue-client.ts';
-import { createQueueReader } from './queue-reader.ts';
+import { createQueueReader, createTurns } from './queue-reader.ts';
 import { createAccessTokens } from './session.ts';
 import type { CompleteAccountConfig } from './settings.ts';
 import { createSubscriptionClient, type EndpointCredentials } from './subscription-client.ts';
@@ -75,8 +75,8 @@ function createDrain(
 ): AccountContext['drain'] {
   const { nowUs, random, signal } = io;
   const queue = openPullQueue(config, io);
-  const { acquireLock } = store;
-  const common = { queue, intake: store, acquireLock, nowUs, random, pause, log: silent };
+  const takeTurn = createTurns(store.acquireLock);
+  const common = { queue, intake: store, takeTurn, nowUs, random, pause, log: silent };
   return async (subscription) => {
     let isDelivered = false;
     const onDelivered = () => {

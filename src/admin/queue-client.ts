@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Io, pause } from '../core/cli/io.ts';
 import { createOutboundClient, type OutboundClient } from '../core/http/outbound-client.ts';
-import { AppError } from '../core/terms/app-error.ts';
+import { AppError, isAppError } from '../core/terms/app-error.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { AccessTokens, Account } from './account.ts';
 import { createPacedRequests } from './listing-requests.ts';
@@ -27,7 +27,10 @@ export function openPullQueue(
   { nowUs, random, fetch }: Pick<Io, 'nowUs' | 'random' | 'fetch'>,
 ): PullQueue {
   const acquireLock = createAcquireLock(dataDir);
-  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
+  const tokens = pausedAfterRefusal(
+    createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock }),
+    nowUs,
+  );
   const client = createOutboundClient({
     ...{ ...catalogue, fetch, random, retries: 0 },
     timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
@@ -39,6 +42,32 @@ export function openPullQueue(
     ...{ catalogueUrl, tokens },
     send: (request) => requests.send(request, request.signal ?? unlimited),
   });
+}
+
+/** Time without a login after a refused one: an identity provider may lock accounts with many wrong passwords. */
+const refusedLoginUs = 600_000_000;
+
+/** Returns the tokens of readers that retry for ever; all readers of the account share the pause. */
+function pausedAfterRefusal(tokens: AccessTokens, nowUs: () => number): AccessTokens {
+  let refused: { error: AppError; atUs: number } | null = null;
+  return {
+    ...tokens,
+    get: async () => {
+      if (refused !== null && Math.abs(nowUs() - refused.atUs) < refusedLoginUs) {
+        throw refused.error;
+      }
+      refused = null;
+      try {
+        return await tokens.get();
+      } catch (error) {
+        // Refused tokens have their own, shorter pause.
+        const isRefused =
+          isAppError(error, 'unauthorized') && error.facts.retryAfterMs === undefined;
+        if (isRefused) refused = { error, atUs: nowUs() };
+        throw error;
+      }
+    },
+  };
 }
 
 /** Twenty records with long footprints have well below 1 MB (facts, catalogue 1.1). */

@@ -21,7 +21,8 @@ import {
 export interface PullIntakeDeps {
   queue: PullQueue;
   intake: Pick<Intake, 'accept'>;
-  acquireLock: AcquireLock;
+  /** Waits until this reader may read a page; see `createTurns`. */
+  takeTurn: (signal: AbortSignal) => Promise<Release>;
   /** Called after entries were stored, before they are acknowledged. */
   onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
   nowUs: () => number;
@@ -53,9 +54,6 @@ const idleMs = { min: 2_000, max: 60_000, factor: 1.5 };
 
 /** Delay after a failure, doubled by each further one. A longer `Retry-After` wins, up to its own maximum. */
 const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };
-
-/** Delay after a refused login: an identity provider may lock accounts with many wrong passwords. */
-const refusedLoginMs = 600_000;
 
 /** Consecutive failures after which a drain gives up. */
 const drainFailuresMax = 8;
@@ -131,7 +129,7 @@ function retryDelayMs(failures: number, error: unknown, random: () => number): n
   // Jitter, because other clients retry at the same time.
   if (typeof asked === 'number')
     return Math.max(ownMs, Math.min(asked, retryMs.requestedMax) + retryMs.min * random());
-  return isAppError(error, 'unauthorized') ? refusedLoginMs : ownMs;
+  return ownMs;
 }
 
 /**
@@ -144,18 +142,19 @@ type State = ReturnType<typeof createState>;
 
 /** Creates the function that reads, stores and acknowledges one page, in its turn. */
 function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, state: State) {
-  const { queue, intake, acquireLock, nowUs } = deps;
+  const { queue, intake, takeTurn, nowUs } = deps;
   const size = createPageSize(pageSizes);
   /** Last entries without an AckId: they stay in the queue until a later entry has one, and are stored once. */
   let stuck = Buffer.of();
   /** Last entry whose acknowledgement was answered, and the number of times since then. */
   let last = { ackId: '', repeats: 0 };
 
-  const read = async (signal: AbortSignal): Promise<QueuePage> => {
+  const read = async (signal: AbortSignal): Promise<QueuePage & { entriesMax: number }> => {
+    const entriesMax = size.current();
     try {
-      const page = await queue.read({ id, entriesMax: size.current(), signal });
+      const page = await queue.read({ id, entriesMax, signal });
       size.succeeded();
-      return page;
+      return { ...page, entriesMax };
     } catch (error) {
       const isSmaller = isAppError(error, 'unavailable') && size.shrink();
       if (isSmaller && error.facts.isTooLarge === true) return read(signal);
@@ -186,9 +185,9 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
   };
 
   return async (signal: AbortSignal): Promise<StepResult> => {
-    const release = await takeTurn(acquireLock, signal);
+    const release = await takeTurn(signal);
     try {
-      const { entries, headers } = await read(signal);
+      const { entries, headers, entriesMax } = await read(signal);
       const end = entries.findLastIndex(({ ackId }) => ackId !== null) + 1;
       const page = entries.slice(0, end);
       const ackId = page.at(-1)?.ackId ?? null;
@@ -198,7 +197,7 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
         stuck = bytes;
         if (entries.length >= readEntriesMax) return 'blocked';
         // A smaller page after failures may hide later entries.
-        if (entries.length >= size.current()) return 'last';
+        if (entries.length >= entriesMax) return 'last';
         state.emptied();
         return 'empty';
       }
@@ -213,14 +212,36 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
   };
 }
 
-/** Waits for the turn to read a page: one reader at a time. They alternate, as each waits for `pull-next` before `pull`. */
-async function takeTurn(acquireLock: AcquireLock, signal: AbortSignal): Promise<Release> {
-  const leave = await acquireLock('pull-next', { waitMs: lockWaitMs, signal });
-  try {
-    return await acquireLock('pull', { waitMs: lockWaitMs, signal });
-  } finally {
-    leave();
-  }
+/**
+ * Creates the turns to read a page: one reader at a time. Those of this program queue without a limit; programs
+ * alternate, as each waits for `pull-next` before `pull`.
+ */
+export function createTurns(acquireLock: AcquireLock): PullIntakeDeps['takeTurn'] {
+  let last: Promise<unknown> = Promise.resolve();
+  const acquire = async (signal: AbortSignal) => {
+    const leave = await acquireLock('pull-next', { waitMs: lockWaitMs, signal });
+    try {
+      return await acquireLock('pull', { waitMs: lockWaitMs, signal });
+    } finally {
+      leave();
+    }
+  };
+  return async (signal) => {
+    const before = last;
+    const ended = Promise.withResolvers<void>();
+    last = ended.promise;
+    await before;
+    try {
+      const release = await acquire(signal);
+      return () => {
+        release();
+        ended.resolve();
+      };
+    } catch (error) {
+      ended.resolve();
+      throw error;
+    }
+  };
 }
 
 function blockedError(name: string): AppError {

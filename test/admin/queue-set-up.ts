@@ -2,7 +2,11 @@
 import { onTestFinished } from 'vitest';
 import type { PullQueue } from '../../src/admin/pull-queue.ts';
 import { openPullQueue } from '../../src/admin/queue-client.ts';
-import { createQueueReader, type PullIntakeDeps } from '../../src/admin/queue-reader.ts';
+import {
+  createQueueReader,
+  createTurns,
+  type PullIntakeDeps,
+} from '../../src/admin/queue-reader.ts';
 import type { AddedSubscription } from '../../src/sandbox/account.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/settings.ts';
@@ -37,7 +41,7 @@ export async function openPullSetUp(
   const deps: PullIntakeDeps = {
     queue,
     intake: store,
-    acquireLock: store.acquireLock,
+    takeTurn: createTurns(store.acquireLock),
     onDelivered: () => undefined,
     nowUs,
     random: () => 0.5,

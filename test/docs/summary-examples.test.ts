@@ -34,14 +34,17 @@ are recorded ones of the catalogue; their time of receipt is set to 46 s after t
 Written by \`npx vitest run test/docs/summary-examples.test.ts --update\`.
 `;
 
-it.skipIf(missing)('docs/reference/summary-examples.md is current (needs ../shared/fixtures)', async () => {
-  const found = await recordedProducts(temporaryDirectory());
-  const places = lazyPlaces()();
-  const examples = shown.map((beginning) => {
-    const product = found.find(({ row }) => row.productName?.startsWith(beginning));
-    if (product === undefined) throw new Error(`No product begins with ${beginning}.`);
-    return `\`${product.row.productName}\`\n\n> ${textFromFacts(product, places, 0).text}\n`;
-  });
-  const page = [head, ...examples].join('\n');
-  await expect(page).toMatchFileSnapshot('../../docs/reference/summary-examples.md');
-});
+it.skipIf(missing)(
+  'docs/reference/summary-examples.md is current (needs ../shared/fixtures)',
+  async () => {
+    const found = await recordedProducts(temporaryDirectory());
+    const places = lazyPlaces()();
+    const examples = shown.map((beginning) => {
+      const product = found.find(({ row }) => row.productName?.startsWith(beginning));
+      if (product === undefined) throw new Error(`No product begins with ${beginning}.`);
+      return `\`${product.row.productName}\`\n\n> ${textFromFacts(product, places, 0).text}\n`;
+    });
+    const page = [head, ...examples].join('\n');
+    await expect(page).toMatchFileSnapshot('../../docs/reference/summary-examples.md');
+  },
+);

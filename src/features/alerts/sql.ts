@@ -197,7 +197,9 @@ function raise(
      VALUES (@kind, @subject, @level, @text, @evidence, @nextStep, @atUs, @channels)
      ON CONFLICT (kind, subject) WHERE resolved_at_us IS NULL DO UPDATE SET
        level = excluded.level, text = excluded.text, evidence = excluded.evidence,
-       next_step = excluded.next_step
+       next_step = excluded.next_step,
+       channels = iif(excluded.level = 'critical' AND alert.level <> 'critical',
+                      excluded.channels, alert.channels)
      RETURNING ${alertColumns}`,
   ).get({ ...finding, evidence, atUs, channels: JSON.stringify(channels) });
   if (row === undefined) throw new Error('The alert is missing in its own transaction.');

@@ -1,7 +1,7 @@
 /** Compares a page of events with the log, and records the missing ones. */
 
 import type { ListedEvent } from '../../admin/listing.ts';
-import { isAppError } from '../../core/terms/app-error.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
 import { coversEvent, type SubscriptionEvent } from '../../core/terms/subscription.ts';
@@ -193,17 +193,31 @@ function outcomeOf(
 
 const pauseMs = 200;
 
-/** Waits until the index lags by at most `lag` positions behind the log's current end, and resolves with its position. */
+/** Time without progress of the index after which a comparison fails. */
+const stalledMs = 600_000;
+
+/**
+ * Waits until the index lags by at most `lag` positions behind the log's current end, and resolves with its position.
+ * Rejects with `unavailable` when the index makes no progress for ten minutes.
+ */
 async function waitForIndex(
   { products, log, pause }: CompareContext,
   lag: number,
   signal: AbortSignal,
 ): Promise<number> {
   const lastPosition = await log.lastPosition();
-  for (;;) {
+  let before: number | null = null;
+  for (let waitedMs = 0; ; waitedMs += pauseMs) {
     signal.throwIfAborted();
     const position = await products.indexedPosition();
     if (position >= lastPosition - lag) return position;
+    if (position !== before) waitedMs = 0;
+    before = position;
+    if (waitedMs >= stalledMs) {
+      const message = `The product index has made no progress for ten minutes (lag in notifications: ${lastPosition - position}), so pushed events cannot be looked up.`;
+      const advice = 'Check the log of `earshot start` for the cause, then retry.';
+      throw new AppError('unavailable', message, { advice });
+    }
     await pause(pauseMs, signal);
   }
 }

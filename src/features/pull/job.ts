@@ -1,7 +1,7 @@
 /** Intake of the pull subscriptions as a background job of the receiver: one reader for each queue. */
 
 import { openPullQueue, type PullConfig } from '../../admin/queue-client.ts';
-import { createQueueReader, type QueueReader } from '../../admin/queue-reader.ts';
+import { createQueueReader, createTurns, type QueueReader } from '../../admin/queue-reader.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { errorFields, type Job, startJob } from '../../core/host/job.ts';
 import type { Logger, Receipt } from '../../core/terms/ports.ts';
@@ -30,7 +30,7 @@ export function startPullIntake(
   const { nowUs, random } = io;
   const queue = openPullQueue(config, io);
   const deps = {
-    ...{ queue, intake: store, acquireLock: store.acquireLock, onDelivered },
+    ...{ queue, intake: store, takeTurn: createTurns(store.acquireLock), onDelivered },
     ...{ nowUs, random, pause, log },
   };
   const readers = new Map<string, RunningReader>();

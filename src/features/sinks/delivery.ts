@@ -122,9 +122,9 @@ function createDeliver(options: DeliveryOptions, outcomes: Outcomes) {
   const attempt = async (item: SinkItem, row: NotificationRow): Promise<AttemptAnswer | null> => {
     const { id, position, replayId } = item;
     try {
-      // The items of a replay were requested explicitly.
-      if (replayId === null && !(await matches(row))) return null;
       const record = recordOf(await log.body(position), row);
+      // The items of a replay were requested explicitly.
+      if (replayId === null && !(await matches(row, record))) return null;
       const document = documentOf({ row, record, sink, replayId });
       return await attemptOnce(document, definition, { pause, ...options });
     } catch (err) {

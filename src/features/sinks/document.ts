@@ -97,8 +97,11 @@ export function recordOf(
   return recordIn(JSON.parse(new TextDecoder().decode(body)), bodyIndex);
 }
 
-/** Rejects with `unavailable` when a body cannot be read. */
-export type Matcher = (row: NotificationRow) => Promise<boolean>;
+/** Reads the record unless it is given. Rejects with `unavailable` when a body cannot be read. */
+export type Matcher = (
+  row: NotificationRow,
+  known?: ReturnType<typeof recordOf>,
+) => Promise<boolean>;
 
 /**
  * Compiles the rules of a sink to a function. A filter applies to the record of the notification, not to the current
@@ -114,11 +117,11 @@ export function compileMatcher(
   const subscriptions = new Set<string | null>(definition.subscriptions);
   const events = new Set<string>(definition.events);
   const tests = [definition.filter, replayFilter].flatMap(testsOf);
-  return async (row) => {
+  return async (row, known) => {
     if (subscriptions.size > 0 && !subscriptions.has(row.subscription)) return false;
     if (events.size > 0 && !events.has(row.event)) return false;
     if (tests.length === 0) return true;
-    const record = recordOf(await log.body(row.position), row);
+    const record = known === undefined ? recordOf(await log.body(row.position), row) : known;
     if (record === null) return false;
     const view = productView({ Id: row.productId, Name: row.productName, ...record });
     return tests.every((test) => test(view));

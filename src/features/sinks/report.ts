@@ -169,24 +169,31 @@ const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, l
 
 export const sinkChecks: readonly Check<SinkState>[] = [delivery, deadLetters];
 
-/** Checks `earshot.config.ts`: the reason why its current version is rejected; null if it is in effect. */
-const configCheck = checkOf<string | null>('sink', (rejected) =>
-  rejected === null
-    ? null
-    : problem(
-        'warning',
-        'The current earshot.config.ts is rejected, and the last valid version stays in effect.',
-        'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
-        quoted(rejected),
-      ),
-);
+/** Reasons why the current earshot.config.ts is rejected, and why nothing is delivered to any sink; null for none. */
+interface SinkConfig extends Pick<DeliveryState, 'fault'> {
+  rejected: string | null;
+}
 
-/** A sink, or as `rejected` the configuration of all, whose subject is empty. */
-export type WatchedSink = SinkState | { rejected: string | null };
+const configCheck = checkOf<SinkConfig>('sink', ({ fault, rejected }, { nowUs, alert }) => {
+  const why = fault ?? rejected;
+  if (why === null) return null;
+  const isValid = fault === null;
+  return problem(
+    isValid ? 'warning' : levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
+    isValid
+      ? 'The current earshot.config.ts is rejected, and the last valid version stays in effect.'
+      : 'Nothing is delivered to any sink.',
+    'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+    quoted(why),
+  );
+});
+
+/** A sink, or the configuration of all, whose subject is empty. */
+export type WatchedSink = SinkState | SinkConfig;
 
 export const watchedSinkChecks: readonly Check<WatchedSink>[] = [
   checkOf('sink', (one, moment) =>
-    'rejected' in one ? configCheck.check(one.rejected, moment) : delivery.check(one, moment),
+    'rejected' in one ? configCheck.check(one, moment) : delivery.check(one, moment),
   ),
   checkOf('sink-refused', (one, moment) =>
     'rejected' in one ? null : deadLetters.check(one, moment),
@@ -201,7 +208,7 @@ export function evaluateSink(sink: SinkState, situation: Situation): Evaluation 
 }
 
 export function evaluateConfig(rejected: string | null, situation: Situation): Evaluation {
-  return evaluate([configCheck], rejected, { situation, fine: ok('valid') });
+  return evaluate([configCheck], { rejected, fault: null }, { situation, fine: ok('valid') });
 }
 
 /** Lists all sinks, or explains why there are none. */

@@ -117,7 +117,7 @@ const rowsMax = 200;
 /**
  * Creates the round that queues items of new notifications and of the oldest replay. Items and cursor change in one
  * transaction, so that a kill neither skips nor duplicates items. A round rejects with `unavailable`. Throws `invalid`
- * for an invalid filter.
+ * for an invalid filter of the sink.
  */
 function createCollector(definition: SinkDefinition, context: SinkContext, onAdded: () => void) {
   const { name: sink, startAt } = definition;
@@ -125,6 +125,8 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
   const matches = compileMatcher(definition, log);
   let replaysAtUs = 0;
   let compiled: { id: number; matches: Matcher } | null = null;
+  /** Replays whose filter is not valid any more, such as after an update. */
+  const invalid = new Set<number>();
 
   /** Queues a page of a stream, up to `max` waiting items. Resolves with true if there may be more. */
   const queue = async (
@@ -156,10 +158,19 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
     return queue({ replayId: null, after: cursor ?? 0, last }, {}, matches, sinkWaitingMax);
   };
   const collectReplayed = async (): Promise<boolean> => {
-    const replay = (await sinks.replays({ sink, all: false })).at(-1);
+    const replays = await sinks.replays({ sink, all: false });
+    const replay = replays.findLast(({ id }) => !invalid.has(id));
     if (replay === undefined) return false;
     const { id, position: after, lastPosition: last, sinceUs, untilUs, filter } = replay;
-    if (compiled?.id !== id) compiled = { id, matches: compileMatcher(definition, log, filter) };
+    if (compiled?.id !== id) {
+      try {
+        compiled = { id, matches: compileMatcher(definition, log, filter) };
+      } catch (err) {
+        context.logger.error({ sink, replay: id, err }, 'skipped a replay with an invalid filter');
+        invalid.add(id);
+        return true;
+      }
+    }
     const bounds = { sinceUs: sinceUs ?? undefined, untilUs: untilUs ?? undefined };
     // New notifications always find capacity.
     const max = sinkWaitingMax / 2;

@@ -36,11 +36,17 @@ declare module '../../core/status/status.ts' {
 }
 
 /** Asks the job of a running receiver, or reads the file. */
-async function readStates({ running, io, store }: StatusSources): Promise<SinkState[]> {
-  const state = running?.job('sinks')?.state as (() => DeliveryState) | undefined;
-  const delivery = running === null ? (await readDeliveryState(io)).delivery : state?.();
-  return readSinks({ sinks: store.sinks, notifications: store }, delivery ?? unknownDelivery);
+async function readDelivery({ running, io }: StatusSources): Promise<DeliveryState> {
+  if (running === null) return (await readDeliveryState(io)).delivery;
+  const state = running.job('sinks')?.state as (() => DeliveryState) | undefined;
+  return state?.() ?? unknownDelivery;
 }
+
+const readStates = async (sources: StatusSources): Promise<SinkState[]> =>
+  readSinks(
+    { sinks: sources.store.sinks, notifications: sources.store },
+    await readDelivery(sources),
+  );
 
 const sink = { sink: 'name of the sink' };
 
@@ -54,7 +60,7 @@ const part = defineStatusPart({
       {
         checks: watchedSinkChecks,
         read: async () => [
-          ['', { rejected: await sources.rejected() }],
+          ['', { rejected: await sources.rejected(), fault: (await readDelivery(sources)).fault }],
           ...(await readStates(sources)).map((sink) => [sink.name, sink] as const),
         ],
       },

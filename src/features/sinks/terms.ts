@@ -12,7 +12,7 @@ import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
- * Maximum number of waiting items of one sink, not counting retried dead letters; replays fill at most half of it.
+ * Maximum number of waiting items of one sink, retried dead letters included; replays fill at most half of it.
  * Beyond this limit the log itself is the queue.
  */
 export const sinkWaitingMax = 1_000;

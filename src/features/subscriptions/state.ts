@@ -12,7 +12,7 @@ const count = z.int().min(0);
 const timeUs = z.number().nullable();
 const reason = z.string().nullable();
 
-/** State of the queue of a pull subscription (domain/pull-queue.ts). */
+/** State of the queue of a pull subscription (admin/pull-queue.ts). */
 const queueSchema = z.object({
   length: count.nullable().describe('Number of unread entries; null before the first answer.'),
   lengthMax: count.describe('With more entries, the catalogue drops the oldest ones.'),

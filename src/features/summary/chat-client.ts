@@ -147,7 +147,8 @@ function refusalOf(status: number, body: string, model: string): Failure {
       'Check EARSHOT_INFERENCE_API_KEY, and that the model belongs to the project of the key.';
     return ['settings', `refuses the key (${status}).`, advice];
   }
-  const isModel = /\bmodel\b/i.test(body) && !/token|length|long/i.test(body);
+  const said = messageOf(body);
+  const isModel = /\bmodel\b/i.test(said) && !/token|length|long/i.test(said);
   if ([404, 405, 410].includes(status) || ([400, 422].includes(status) && isModel)) {
     const advice = `${modelAdvice} Check that EARSHOT_INFERENCE_URL is the URL before /openai/v1.`;
     return ['settings', `has no model ${model} at this URL (${status}).`, advice];
@@ -159,6 +160,22 @@ function refusalOf(status: number, body: string, model: string): Failure {
   return status >= 500 || [408, 409, 425].includes(status)
     ? ['service', `is not available (${status}).`, 'Retry later.']
     : ['answer', `refuses this request (${status}).`, 'Choose another model.'];
+}
+
+const text = z.string().optional().catch(undefined);
+
+/** Forms of errors; the specification shows none. */
+const errorBody = z.object({
+  error: z
+    .union([z.string(), z.object({ message: text }).transform((one) => one.message)])
+    .catch(undefined),
+  ...{ message: text, detail: text },
+});
+
+/** Returns the message of an error, or the whole body. Other fields may name the model of each request. */
+function messageOf(body: string): string {
+  const { error, message, detail } = errorBody.safeParse(jsonOf(body)).data ?? {};
+  return error ?? message ?? detail ?? body;
 }
 
 const part = z.union([

@@ -42,6 +42,9 @@ export const schema = `
   ) STRICT;
   -- The few open jobs.
   CREATE INDEX IF NOT EXISTS summary_due ON summary (kind, due_at_us) WHERE due_at_us IS NOT NULL;
+  -- The newest answers of a model.
+  CREATE INDEX IF NOT EXISTS summary_answered ON summary (created_at_us)
+  WHERE model IS NOT NULL OR request IS NOT NULL;
   -- Requests count against the budget, also of a job that was removed.
   CREATE TABLE IF NOT EXISTS summary_request (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -157,8 +160,8 @@ export const reads = {
   },
 
   refusedAnswer(database: Database): string | null {
-    const sql = `SELECT iif(model IS NULL AND request IS NOT NULL, reason, NULL) FROM summary
-      WHERE due_at_us IS NULL ORDER BY id DESC LIMIT ${refusalsMin}`;
+    const sql = `SELECT iif(model IS NULL, reason, NULL) FROM summary
+      WHERE model IS NOT NULL OR request IS NOT NULL ORDER BY created_at_us DESC LIMIT ${refusalsMin}`;
     const reasons = prepared<[], string | null>(database, sql).pluck().all();
     return reasons.length < refusalsMin || reasons.includes(null) ? null : (reasons[0] ?? null);
   },

@@ -121,6 +121,13 @@ describe('results', () => {
       answers.push(await settle(i, isRefused));
     }
     expect(answers).toEqual([null, null, null, null, null, '5', null]);
+    // A text that no model was asked for changes nothing; a subject may be requested again.
+    for (const number of [4, 5, 0]) await settle(number + 10, true);
+    const [unasked] = [productJob(20)];
+    await enqueue(summaries, unasked);
+    const [job] = await dueAt(summaries);
+    await summaries.settle({ job: job ?? expect.fail(), result: doneWith('T.', { model: null }) });
+    expect(await summaries.refusedAnswer()).not.toBeNull();
   });
 });
 

@@ -201,6 +201,9 @@ const keepAliveMs = 15_000;
 /** Maximum size of the answer to a statement. */
 const rowsBytesMax = 2 ** 20;
 
+/** A fault of the tables, which concerns every item. */
+class TableFault extends Error {}
+
 /** The connections to a server, one for each delivery. */
 function openServer(
   url: string,
@@ -256,10 +259,17 @@ function openServer(
       client.release(hasFailed);
     }
   };
+  const prepare = async (signal: AbortSignal): Promise<Statements> => {
+    try {
+      statements ??= transact('COMMIT', signal, (client) => prepareTables(client, settings));
+      return await statements;
+    } catch (cause) {
+      throw new TableFault('The tables cannot be prepared.', { cause });
+    }
+  };
   return {
     write: async (rows: Rows, signal: AbortSignal): Promise<void> => {
-      statements ??= transact('COMMIT', signal, (client) => prepareTables(client, settings));
-      const prepared = await statements;
+      const prepared = await prepare(signal);
       await transact('COMMIT', signal, (client) => writeRows(client, prepared, rows));
     },
     /** Leaves no trace: for a test delivery. */
@@ -302,11 +312,16 @@ function sqlStateOf(error: unknown): string {
  */
 const valueErrors = /^(?:22|23|44|54|P0|38|39|2F)|^XX000$/;
 
+/** A column without a field that has no default: it refuses every item, because columns with a field accept NULL. */
+const notNullViolation = '23502';
+
 /** Errors that remain until the user changes the database or the settings. */
 const lastingErrors = /^(?:0A|0L|0P|25006|28|3D|3F|42)/;
 
 /** Classifies an error. Removes the password from the server's text. */
-function postgresFault(error: unknown, settings: PostgresSettings): TargetFailure {
+function postgresFault(failure: unknown, settings: PostgresSettings): TargetFailure {
+  const ofTables = failure instanceof TableFault;
+  const error = ofTables ? failure.cause : failure;
   const state = sqlStateOf(error);
   const passwords = settings.urls.map((url) => decodeURIComponent(new URL(url).password));
   const secrets = [settings.password ?? '', ...passwords].filter((one) => one !== '');
@@ -318,6 +333,9 @@ function postgresFault(error: unknown, settings: PostgresSettings): TargetFailur
     return unavailable(isOwn ? text : networkFault(error));
   }
   const reason = `the database answered ${state}: ${text}`;
-  if (valueErrors.test(state)) return { kind: 'refused', reason };
+  if (valueErrors.test(state)) {
+    const isLasting = ofTables || state === notNullViolation;
+    return { kind: isLasting ? 'misconfigured' : 'refused', reason };
+  }
   return lastingErrors.test(state) ? { kind: 'misconfigured', reason } : unavailable(reason);
 }

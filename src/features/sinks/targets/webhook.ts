@@ -137,10 +137,15 @@ export function webhookSignature(
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
+/** Time to read the body of a success; a connection is closed that keeps it open for longer. */
+const successBodyMs = 1_000;
+
 /** Reads the body of a failure; that of a success only in the background, so that its connection can be reused. */
 async function answerOf(response: IncomingMessage, secret: string | null): Promise<TargetAnswer> {
   const { statusCode: status = 0, headers } = response;
-  const beginning = readBeginning(Readable.toWeb(response) as ReadableStream<Uint8Array>);
+  const body = Readable.toWeb(response) as ReadableStream<Uint8Array>;
+  // Nothing waits for the body of a success, so it has a limit of its own.
+  const beginning = readBeginning(body, status < 300 ? { timeoutMs: successBodyMs } : {});
   if (status < 200 || status > 599) {
     throw new UnusableAnswer(`it answered with an invalid status (${status})`);
   }

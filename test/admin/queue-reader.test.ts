@@ -206,6 +206,10 @@ it('a refused login is repeated after ten minutes at the earliest', async () => 
   expect(minutes).toBeGreaterThan(5);
   expect(logins()).toBeGreaterThan(0);
   expect(logins()).toBeLessThanOrEqual(1 + minutes / 10);
+  // The readers of an account share the pause.
+  const before = logins();
+  await runUntil(() => waits.length === 16, { queue });
+  expect(logins()).toBe(before);
 });
 
 it('an acknowledgement without effect is a failure with longer and longer delays', async () => {
@@ -321,4 +325,24 @@ it('the state of a queue has the length and the age of the oldest entry while it
   const oldestUs = nowUs() - 4 * 3_600_000_000;
   expect(states[0]).toHaveProperty('oldestAtUs', expect.closeTo(oldestUs, -4));
   expect(states.at(-1)).toMatchObject({ length: 0, oldestAtUs: null, emptiedAtUs: nowUs() });
+});
+
+it('a queue that begins with an entry without an AckId is drained to its end after smaller pages', async () => {
+  const { drain } = await openPullSetUp();
+  const ackIds = [null, ...Array.from({ length: 30 }, (_, i) => `ack-${i}`)];
+  const left = ackIds.map((ackId) => ({ bytes: Buffer.from('{}'), ackId, notificationUs: null }));
+  let failures = 2;
+  const queue: PullQueue = {
+    read: async ({ entriesMax }) => {
+      failures -= 1;
+      if (failures >= 0) throw new AppError('unavailable', 'No answer.');
+      return { entries: left.slice(0, entriesMax), headers: [] };
+    },
+    acknowledge: async ({ ackId }) => {
+      left.splice(0, left.findIndex((one) => one.ackId === ackId) + 1);
+      return { acknowledged: null, length: left.length, lengthMax: null };
+    },
+  };
+  await drain({ queue });
+  expect(left).toEqual([]);
 });

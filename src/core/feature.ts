@@ -20,7 +20,7 @@ import type { Alert } from './terms/evaluation.ts';
 /** Groups of the command overview, in its order. */
 export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;
 
-/** A command. `load` is called when the command is used, described or completed. */
+/** A command. `load` is called when the command is used or described. */
 export interface CommandSlot {
   name: string;
   /** Place: a group of the overview, or the name of the command that contains it, such as `query`. */

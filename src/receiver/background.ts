@@ -82,7 +82,7 @@ function startCampaign(
   };
   const every = { firstMs: 0, intervalMs: 0, retryMs, retryMsMax: retryMs };
   const failed = 'failed to take over the background jobs; retrying';
-  return startJob({ every, run: lead, failed }, { pause, random: io.random, log });
+  return startJob({ every, run: lead, failed, busy: failed }, { pause, random: io.random, log });
 }
 
 /** Polling interval. Polling also detects changes on network drives and replaced symbolic links. */

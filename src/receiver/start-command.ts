@@ -6,7 +6,7 @@ import { registeredSubscriptions } from '../admin/sql.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted, within } from '../core/cli/io.ts';
 import { loadServed, type ServeConfig } from '../core/config/config.ts';
-import { checkConsolePassword } from '../core/doctor/steps.ts';
+import { checkConsolePassword, checkSecretFiles } from '../core/doctor/steps.ts';
 import {
   type Closers,
   createClosers,
@@ -170,7 +170,6 @@ function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<I
 }
 
 async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
-  const { checkSecretFiles } = await import('../core/doctor/steps.ts');
   for (const { level, text, nextStep } of await checkSecretFiles(io)) {
     if (level !== 'ok') log.warn({ advice: nextStep }, text);
   }
@@ -242,8 +241,14 @@ export function startSystemdNotices({
   const heartbeat: JobOptions = {
     every: { firstMs: intervalMs, intervalMs, retryMs, retryMsMax: retryMs },
     run: async () => {
-      // A refusal is an answer: a restart does not free disk space.
-      const answer = store.checkWritable().catch(() => undefined);
+      const ask = () =>
+        store.checkWritable().then(
+          () => true,
+          () => false,
+        );
+      // A refusal is an answer: a restart does not free disk space. It may end an older call that timed out, so it
+      // counts only if a second call is answered, too.
+      const answer = ask().then((isWritable) => isWritable || ask());
       await within(timeoutMs, answer, () => {
         throw new AppError('unavailable', `No answer within ${timeoutMs} ms.`);
       });

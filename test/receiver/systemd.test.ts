@@ -77,9 +77,12 @@ describe.runIf(canReceive)('systemd', () => {
     await expect.poll(received).toContain('WATCHDOG=1');
   });
 
-  it('gets none while the store does not answer, and gets them again afterwards', async () => {
+  it.each([
+    ['does not answer', [never, never, never]],
+    ['gave up an old call and does not answer a new one', [refused, never, refused, never]],
+  ])('gets none while the store %s, and gets them again afterwards', async (_name, answers) => {
     const { socket, received } = await startServiceManager();
-    const waiting = [never, never, never];
+    const waiting = [...answers];
     let allowed = () => {};
     const gate = new Promise<void>((resolve) => {
       allowed = resolve;

@@ -346,7 +346,7 @@ const preflightSeconds = 600;
  * Creates the check, and the middleware that adds the headers and answers preflight requests. Those have no credentials,
  * so the middleware runs before the login. Browsers send no stored login: a script adds the header itself.
  */
-export function shareWith(
+function shareWith(
   origins: readonly string[],
   { methodsOf, isShared }: Pick<Answers, 'methodsOf' | 'isShared'>,
 ): {

@@ -157,15 +157,18 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Resolves as the work does, or after a time with the result of `late`, which may throw. */
-export function within<Value, Late>(
+const isLate = Symbol();
+
+/** Resolves as the work does, or after a time with the result of `late`, which may throw and is only called then. */
+export async function within<Value, Late>(
   ms: number,
   work: Promise<Value>,
   late: () => Late,
 ): Promise<Value | Awaited<Late>> {
   const done = new AbortController();
-  const timeout = pause(ms, done.signal).then(late);
-  return Promise.race([work, timeout]).finally(() => done.abort());
+  const timeout = pause(ms, done.signal).then(() => isLate);
+  const first = await Promise.race([work, timeout]).finally(() => done.abort());
+  return first === isLate ? await late() : (first as Value);
 }
 
 /** Creates a `fetch` that rejects open and new requests with `cancelled` once the signal is aborted. */

@@ -223,7 +223,7 @@ function readHealth(reader: CoreReader) {
 }
 
 /** Returns true if the working folder has settings of its own, or data. */
-export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
+function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
   return (
     Object.keys(env).some((variable) => variable.startsWith('EARSHOT_')) ||
     ['.env', subscriptionsFileName, 'data'].some((file) => existsSync(join(workingDir, file)))

@@ -125,5 +125,3 @@ export function watchCredentialsFile(options: {
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
-
-/** A user name and password of the endpoint. */

@@ -23,7 +23,7 @@ export const listenAddress = z.string().transform((text, context) => {
 });
 
 /** Parses the same, or `off` as null. */
-export const listenAddressOrOff = z
+const listenAddressOrOff = z
   .string()
   .transform((text) => (text === 'off' ? null : text))
   .pipe(listenAddress.nullable());

@@ -67,7 +67,9 @@ const defaultLimits = Object.freeze({
   /** Maximum idle time between two requests. */
   keepAliveTimeoutMs: 60_000,
   handshakeTimeoutMs: 10_000,
-  /** Maximum time without progress on a connection: a client that does not read its response is disconnected. */
+  /** Maximum time to read a response. */
+  answerTimeoutMs: 30_000,
+  /** Maximum time without progress on a connection, such as a response that is not sent completely. */
   stallTimeoutMs: 60_000,
   connectionsMax: 1_000,
   /** At the maximum number of connections, a new HTTPS connection is protected from being closed for this time. */
@@ -102,6 +104,12 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
+    // The client may still send bytes, so that the connection makes progress.
+    outgoing.once('prefinish', () => {
+      const close = () => incoming.socket.destroy();
+      const timer = setTimeout(close, limits.answerTimeoutMs).unref();
+      outgoing.once('close', () => clearTimeout(timer));
+    });
     if (hasSeveralHosts(incoming)) {
       return void outgoing.writeHead(400, { Connection: 'close', 'Content-Length': 0 }).end();
     }

@@ -12,8 +12,6 @@ const slowAfterMs = 2_000;
 /** Maximum size and time for discarding an unread body; then the connection is closed. */
 const discardBytesMax = 64 * 2 ** 20;
 const discardTimeoutMs = 10_000;
-/** Maximum number of separate chunks of a body. */
-const chunksMax = 1_000;
 
 interface BodyLimits {
   bytesMax: number;
@@ -49,9 +47,9 @@ export function createBodyReceiver({ bytesMax, allBytesMax }: BodyLimits) {
     const announced = Number(incoming.headers['content-length'] ?? 0);
     if (announced > bytesMax) return Promise.reject(tooLarge(bytesMax));
     return new Promise((resolve, reject) => {
-      const collected = createCollector();
+      const collected = createCollector(bytesMax);
       const release = () => {
-        allBytes -= collected.bytes();
+        allBytes -= collected.capacity();
       };
       const done = () => {
         incoming
@@ -72,13 +70,14 @@ export function createBodyReceiver({ bytesMax, allBytesMax }: BodyLimits) {
       };
       receiving.add(own);
       const onData = (chunk: Buffer) => {
-        allBytes += chunk.byteLength;
-        if (collected.add(chunk) > bytesMax) return fail(tooLarge(bytesMax));
+        const before = collected.capacity();
+        if (!collected.add(chunk)) return fail(tooLarge(bytesMax));
+        allBytes += collected.capacity() - before;
         if (allBytes > allBytesMax) freeMemory(own.refuse);
       };
       const onEnd = () => {
         done();
-        resolve({ bytes: collected.joined(), release });
+        resolve({ bytes: collected.bytes(), release });
       };
       const onBroken = (error?: unknown) => fail(isAppError(error) ? error : incomplete());
       incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
@@ -103,20 +102,33 @@ export function createBodyReader(): ReadBody {
   };
 }
 
-/** Collects chunks. Many small ones are joined, because each uses some 400 bytes in addition to its content. */
-function createCollector() {
-  let chunks: Uint8Array[] = [];
-  let bytes = 0;
-  const joined = () => (chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks));
+/**
+ * Collects a body in one buffer of doubling size: a list of chunks would use some 400 bytes per chunk, and a chunk may
+ * be one byte. Most bodies are one chunk, which is used directly.
+ */
+function createCollector(bytesMax: number) {
+  let buffer: Uint8Array = new Uint8Array(0);
+  let length = 0;
   return {
-    add: (chunk: Uint8Array): number => {
-      bytes += chunk.byteLength;
-      chunks.push(chunk);
-      if (chunks.length > chunksMax) chunks = [joined()];
-      return bytes;
+    /** Used memory, in bytes. */
+    capacity: () => buffer.byteLength,
+    /** Returns false if the body becomes too large. */
+    add: (chunk: Uint8Array): boolean => {
+      const bytes = length + chunk.byteLength;
+      if (bytes > bytesMax) return false;
+      if (length === 0) buffer = chunk;
+      else {
+        if (bytes > buffer.byteLength) {
+          const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * buffer.byteLength)));
+          larger.set(buffer.subarray(0, length));
+          buffer = larger;
+        }
+        buffer.set(chunk, length);
+      }
+      length = bytes;
+      return true;
     },
-    bytes: () => bytes,
-    joined,
+    bytes: () => buffer.subarray(0, length),
   };
 }
 

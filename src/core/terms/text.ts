@@ -21,7 +21,7 @@ export function jsonOf(text: string): unknown {
  * Returns the number of characters to insert, delete, replace or swap with a neighbour to turn one text into the
  * other, editing no part twice (optimal string alignment).
  */
-export function editDistance(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let line = 0; line < from.length; line += 1) {

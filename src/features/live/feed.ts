@@ -127,7 +127,11 @@ async function* follow(following: Following): AsyncGenerator<string> {
   let sentAtMs = performance.now();
   while (!signal.aborted) {
     try {
-      const { text, to } = await nextFrame(parts, query, cursor, await takeRound());
+      const shared = await takeRound();
+      // A viewer may have read further than the shared round.
+      const isOld = cursor !== null && cursor.position > shared.last;
+      const round = isOld ? await readRound(parts) : shared;
+      const { text, to } = await nextFrame(parts, query, cursor, round);
       cursor = to;
       const isSilent = performance.now() - sentAtMs > keepAliveMs;
       if (text !== null || isSilent) {

@@ -178,7 +178,8 @@ function elsewhere(search: ProductSearch): Html {
   return panel(
     'Export',
     html`<p class="formats"><a class="button" href="${links.csv}">CSV</a> <a class="button" href="${links.geojson}">GeoJSON</a>
-<a class="button" href="${links.json}">JSON</a> ${links.odata === null ? '' : html`<a class="button" href="${links.odata}">OData</a>`}</p>${command(commandOf(search))}`,
+<a class="button" href="${links.json}">JSON</a> ${links.odata === null ? '' : html`<a class="button" href="${links.odata}">OData</a>`}</p>
+${search.state.subscription === undefined ? '' : html`<p class="note">The command has no flag for the subscription: it prints the products of all.</p>`}${command(commandOf(search))}`,
     `Files have at most ${countText(fileRows)} products and a link to the next ones; the command has all.`,
   );
 }

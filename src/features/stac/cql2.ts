@@ -353,6 +353,8 @@ function parseWkt(cursor: Cursor): unknown {
   let [open, last] = [0, cursor.take()];
   do {
     last = cursor.take();
+    // Such as a text without an end, which would be searched for again and again.
+    if (!['word', 'number', 'sign', 'end'].includes(last.kind)) throw error;
     if (last.raw === '(') open += 1;
     if (last.raw === ')') open -= 1;
   } while (last.kind !== 'end' && (open > 0 || last.raw !== ')'));

@@ -116,9 +116,12 @@ function addRoutes(
     );
   }
   app.get(`${stacPath}/*`, (c) => {
-    const { href } = c.var.address.url;
+    const url = new URL(c.var.address.url);
     // Clients add a slash to the address of a catalogue.
-    if (href.endsWith('/')) return c.redirect(href.slice(0, -1), 308);
+    if (url.pathname.endsWith('/')) {
+      url.pathname = url.pathname.slice(0, -1);
+      return c.redirect(url.href, 308);
+    }
     const advice = `GET ${stacPath} has links to all paths.`;
     throw new AppError('not_found', 'Unknown path.', { advice });
   });

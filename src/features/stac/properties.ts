@@ -49,6 +49,8 @@ interface Source {
   text?: ReturnType<typeof textField> & { field: string };
   /** The order of the values in the catalogue is another one. */
   isUnordered?: true;
+  /** No comparison matches a product without a value. */
+  isNeverAbsent?: true;
 }
 
 export interface StacProperty extends Source {
@@ -179,7 +181,7 @@ export const collectionProperty: StacProperty = named(
 );
 
 function named(name: string, title: string, source: ComparedSource): StacProperty {
-  const { type, exists, isUnordered } = source;
+  const { type, exists, isUnordered, isNeverAbsent } = source;
   const compare: StacProperty['compare'] = (operator, value) => {
     requireType(value, type, name);
     const isEquality = operator === 'eq' || operator === 'ne';
@@ -187,7 +189,8 @@ function named(name: string, title: string, source: ComparedSource): StacPropert
       throw new AppError('invalid', `${name} can only be compared with =, <> and IN.`);
     }
     const condition = source.compare(operator, value);
-    return operator === 'ne' && exists !== null ? and(exists, condition) : condition;
+    const isChecked = operator === 'ne' && exists !== null && !isNeverAbsent;
+    return isChecked ? and(exists, condition) : condition;
   };
   return { ...source, name, title, compare };
 }
@@ -247,7 +250,7 @@ function ofAttribute(
   const attribute: Comparisons<StacValue> = attributeOf(name, kind);
   const within = range && and(attribute.ge(range[0]), attribute.le(range[1]));
   return {
-    type,
+    ...{ type, isNeverAbsent: true },
     exists: within ?? existing(kind, attribute),
     valueIn: (view) => {
       const value = attributeValue(view.attribute(name)?.value, type);

@@ -292,13 +292,8 @@ function orderOf({ sortby = [] }: StacSearch): readonly OrderTerm[] {
 
 type PageRel = 'next' | 'prev';
 
-/** Returns a link to the page after or before a place, without its URL. */
-export function pageToken(rel: PageRel, place: string): { rel: PageRel; token: string } {
-  return { rel, token: `${rel}.${place}` };
-}
-
 /** Reads a token; without one, the place is before the first page. Throws `invalid`. */
-export function readPageToken(token = 'next.'): { rel: PageRel; place: string } {
+function readPageToken(token = 'next.'): { rel: PageRel; place: string } {
   const [, rel, place = ''] = /^(next|prev)\.(.*)$/s.exec(token) ?? [];
   if (rel === 'next' || rel === 'prev') return { rel, place };
   throw invalidToken();
@@ -314,9 +309,10 @@ const invalidToken = () =>
     advice: 'Use the links next and prev of a page.',
   });
 
-/** Returns the token of a page of items. */
+/** Returns the token of the page of items after or before a product. */
 export function tokenOf(search: StacSearch, rel: PageRel, key: ProductKey) {
-  return pageToken(rel, writeKey(key, { entity: 'Products', order: orderOf(search) }));
+  const place = writeKey(key, { entity: 'Products', order: orderOf(search) });
+  return { rel, token: `${rel}.${place}` };
 }
 
 function keyOf(search: StacSearch): ProductQuery['after'] {

@@ -28,6 +28,8 @@ describe('a STAC client', () => {
     const { get, published, origin } = await openFilled();
     const { status, headers } = await get('/stac/');
     expect([status, headers.location]).toEqual([308, `${origin}/stac`]);
+    const searched = await get('/stac/search/?limit=1');
+    expect(searched.headers.location).toBe(`${origin}/stac/search?limit=1`);
     const landing = await get('/stac');
     expect(landing.json.links).toContainEqual({
       rel: 'search',

@@ -69,6 +69,7 @@ export async function followItems(options: ItemOptions): Promise<void> {
   const read = async (query: string, merged: (found: readonly Item[]) => readonly Item[]) => {
     const found: Item[] = [];
     let first: number | undefined;
+    let isCut = false;
     for (let url: string | null = `${path}&${query}`; url !== null && found.length < itemsMax; ) {
       const { page, lag, items: more } = await load(url, options);
       // Products may be indexed while later pages are read.
@@ -78,22 +79,27 @@ export async function followItems(options: ItemOptions): Promise<void> {
       if (next !== items) onChange(next, lag);
       items = next;
       url = page.next;
+      isCut = url !== null;
     }
     completePosition = first ?? 0;
+    return isCut;
   };
   const readAll = async () => {
     const from = typeof since === 'string' ? since : new Date(Date.now() - since).toISOString();
     const period = until === null ? `since=${from}` : `since=${from}&until=${until}`;
-    await read(`${period}&limit=${itemsMax}`, (found) => found.slice(0, itemsMax).toReversed());
+    // Before the pages are read: a gap meanwhile loads them again.
     loadedAtMs = performance.now();
+    await read(`${period}&limit=${itemsMax}`, (found) => found.slice(0, itemsMax).toReversed());
   };
   const readNew = async () => {
     const known = items;
     const newest = known.at(-1)?.position ?? 0;
-    await read(`after=${completePosition}&limit=1000`, (found) => {
+    const isCut = await read(`after=${completePosition}&limit=1000`, (found) => {
       const fresh = found.filter(({ position }) => position > newest);
       return fresh.length === 0 ? known : [...known, ...fresh].slice(-itemsMax);
     });
+    // More than the map shows are new: the newest ones are not read yet.
+    if (isCut) [loadedAtMs, isDue] = [Number.NEGATIVE_INFINITY, true];
   };
   for (;;) {
     while (!isDue || document.hidden) await delay(100);

@@ -109,13 +109,17 @@ function percentilesOf<Stage extends string>(
 /** Width of a bucket, as a logarithm: almost 1 % of the delay. */
 const bucketWidth = Math.log(1.009);
 
+/** Buckets that are added beyond the outermost one. */
+const bucketsAhead = 32;
+
 /**
- * Counts delays in buckets, so that the hours of months fit in memory. Percentiles are nearest ranks, the smallest
- * delay that a percentage of all do not exceed, within 1 %.
+ * Counts delays in buckets, so that the hours of months fit in memory: some kilobytes each, outside of the heap of the
+ * thread. Percentiles are nearest ranks, the smallest delay that a percentage of all do not exceed, within 1 %.
  */
 class Sketch {
-  /** By bucket; buckets of negative delays are negative. */
-  readonly #counts = new Map<number, number>();
+  /** `#counts[i]` is that of bucket `#first + i`; buckets of negative delays are negative. */
+  #counts = new Uint32Array(0);
+  #first = 0;
   #count = 0;
   #negative = 0;
   #leastUs = Number.POSITIVE_INFINITY;
@@ -126,24 +130,36 @@ class Sketch {
     if (us === null) return;
     const size = 1 + Math.floor(Math.log(Math.abs(us)) / bucketWidth);
     const bucket = us === 0 ? 0 : Math.sign(us) * size;
-    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + 1);
+    this.#cover(bucket);
+    this.#counts[bucket - this.#first] = (this.#counts[bucket - this.#first] ?? 0) + 1;
     this.#count += 1;
     if (us < 0) this.#negative += 1;
     this.#leastUs = Math.min(this.#leastUs, us);
     this.#mostUs = Math.max(this.#mostUs, us);
   }
 
+  /** Widens the buckets so that they contain this one. */
+  #cover(bucket: number): void {
+    const end = this.#first + this.#counts.length;
+    if (bucket >= this.#first && bucket < end) return;
+    const isEmpty = this.#counts.length === 0;
+    const low = isEmpty || bucket < this.#first ? bucket - bucketsAhead : this.#first;
+    const high = isEmpty || bucket >= end ? bucket + bucketsAhead : end;
+    const wider = new Uint32Array(high - low);
+    if (!isEmpty) wider.set(this.#counts, this.#first - low);
+    [this.#counts, this.#first] = [wider, low];
+  }
+
   /** Returns null without delays. */
   percentiles(): DelayPercentiles | null {
     if (this.#count === 0) return null;
-    const counts = [...this.#counts].sort(([a], [b]) => a - b);
     const atMs = (percent: number) => {
       let left = Math.ceil((percent * this.#count) / 100);
-      const isLast = ([, own]: [number, number]) => {
+      const last = this.#counts.findIndex((own) => {
         left -= own;
         return left <= 0;
-      };
-      const us = upperBoundOf(counts.find(isLast)?.[0] ?? 0);
+      });
+      const us = upperBoundOf(this.#first + last);
       return Math.min(Math.max(us, this.#leastUs), this.#mostUs) / 1_000;
     };
     const [p50Ms, p90Ms, p99Ms] = [atMs(50), atMs(90), atMs(99)];

@@ -282,7 +282,9 @@ function sortedIdsAfter({ index, plan, driver, order, after }: Searching, all: S
   }
   if (after === undefined) return known.ids;
   const at = known.ids.indexOf(after.position);
-  if (at !== -1) return known.ids.subarray(at + 1);
+  // The row of the key may have another place by now.
+  const isThere = at !== -1 && isDeepStrictEqual(lastKey(index, order, [after.position]), after);
+  if (isThere) return known.ids.subarray(at + 1);
   const where = rowsAfter(order, after);
   const later = select(plan, driver, { columns: 'p.id', where, orderBy: orderBy(order) });
   return Float64Array.from(idsIn(index, later));

@@ -180,6 +180,17 @@ describe('the live feed', () => {
     expect(await older.next()).toMatchObject({ name: 'gap', data: { from: 9_999, to: 1_502 } });
   });
 
+  it('reports none to a viewer that has read further than the others', async () => {
+    const { live, add } = await openGrowing();
+    const other = await live();
+    await other.next();
+    add(10);
+    const stream = await live('?after=11.11');
+    add(1);
+    expect(await stream.next()).toMatchObject({ name: 'update', id: '12.11' });
+    other.close();
+  });
+
   it('has at most 16 viewers; the next one gets 503 until one leaves', async () => {
     const { live, get } = await openGrowing();
     // A HEAD opens no stream.

@@ -78,3 +78,29 @@ it('pages joined are the sorted whole, in both directions, for each order of one
   );
   await fc.assert(property, { numRuns: times(30, 600) });
 }, 60_000);
+
+it('a page after a row that moved in the order has the rows after the old place', async () => {
+  const { index, products } = await openProductContext();
+  const day = (date: number) => new Date(Date.UTC(2026, 0, date)).toISOString();
+  const record = (i: number, date = i): TestRecord => ({
+    Id: `0000000a-0000-4000-8000-${String(i).padStart(12, '0')}`,
+    Name: `S1A_${i}`,
+    ModificationDate: day(date),
+  });
+  await index(...created(...[1, 2, 3, 4, 5, 6].map((i) => record(i))));
+  const query: ProductQuery = {
+    ...{
+      entity: 'Products',
+      filter: parseFilter("Collection/Name eq 'SENTINEL-1'").tree,
+      records: false,
+    },
+    order: { by: 'ModificationDate', direction: 'asc' },
+  };
+  const namesOf = (found: FoundProduct[]) => found.map(({ row }) => row.productName);
+  const first = await all(products.find({ ...query, limit: 3 }));
+  expect(namesOf(first)).toEqual(['S1A_1', 'S1A_2', 'S1A_3']);
+  const after = products.keyOf(first.at(-1)?.row ?? expect.fail(), query);
+  await index({ event: 'modified', record: record(3, 20) });
+  const next = await all(products.find({ ...query, limit: 9, after }));
+  expect(namesOf(next)).toEqual(['S1A_4', 'S1A_5', 'S1A_6', 'S1A_3']);
+});

@@ -157,18 +157,18 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-const isLate = Symbol();
+const timedOut = Symbol();
 
-/** Resolves as the work does, or after a time with the result of `late`, which may throw and is only called then. */
+/** Resolves as the work does, or after a time with the result of `onTimeout`, which may throw and is only called then. */
 export async function within<Value, Late>(
   ms: number,
   work: Promise<Value>,
-  late: () => Late,
+  onTimeout: () => Late,
 ): Promise<Value | Awaited<Late>> {
   const done = new AbortController();
-  const timeout = pause(ms, done.signal).then(() => isLate);
+  const timeout = pause(ms, done.signal).then(() => timedOut);
   const first = await Promise.race([work, timeout]).finally(() => done.abort());
-  return first === isLate ? await late() : (first as Value);
+  return first === timedOut ? await onTimeout() : (first as Value);
 }
 
 /** Creates a `fetch` that rejects open and new requests with `cancelled` once the signal is aborted. */

@@ -85,7 +85,7 @@ export function showText(text: string): string {
 }
 
 /** Returns a number literal that parses to the same number. */
-export function showNumber(value: number): string {
+function showNumber(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 

@@ -128,7 +128,7 @@ function isRecord(value: unknown): value is ProductRecord {
  * Returns the published name of the collection, from the platform, else the folder in `S3Path`
  * (`/eodata/Sentinel-2/…`), else the prefix of the product name. Null if none is known.
  */
-export function collectionOf(record: ProductRecord): string | null {
+function collectionOf(record: ProductRecord): string | null {
   const path = textOrNull(record.S3Path) ?? '';
   const folder = findMission(path.split('/').find((part) => part !== '' && part !== 'eodata'));
   if (folder?.isDerived) return folder.collection;

@@ -337,7 +337,7 @@ function first(request: HonoRequest, name: string): string {
 }
 
 /** Returns true for a request of a script that may read the answer. */
-export type IsReadable = (incoming: Pick<IncomingMessage, 'headers'>, path: string) => boolean;
+type IsReadable = (incoming: Pick<IncomingMessage, 'headers'>, path: string) => boolean;
 
 /** Time for which a browser remembers the answer to a preflight request. */
 const preflightSeconds = 600;

@@ -169,7 +169,7 @@ export function positiveNumber(text: string): number {
 }
 
 /** Parses `24h`, `90m`, `7d` (before now) or an ISO 8601 date or time (UTC without a zone). Returns µs. */
-export function parseTimeArgument(text: string, nowUs: number): number {
+function parseTimeArgument(text: string, nowUs: number): number {
   const backUs = durationUs(text);
   if (backUs !== null) return nowUs - backUs;
   const date = parseDate(text);

@@ -116,7 +116,7 @@ const byteUnits: Readonly<Record<string, number>> = {
 };
 
 /** Parses a size such as `256MiB`, `1.5GB` or `0` to bytes. */
-export const byteSize = z.string().transform((text, context) => {
+const byteSize = z.string().transform((text, context) => {
   const match = /^(\d{1,9}(?:\.\d{1,3})?) ?([kMGT]|[KMGT]i)?B?$/.exec(text);
   const unit = byteUnits[match?.[2] ?? ''];
   if (match !== null && unit !== undefined) return Math.round(Number(match[1]) * unit);

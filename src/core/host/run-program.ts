@@ -101,6 +101,7 @@ async function endOf(child: Child, limits: Parameters<RunProgram>[2]): Promise<P
     if (ended.signal.aborted) return;
     signalGroup(child, 'SIGKILL');
     await pause(abandonAfterMs, ended.signal);
+    if (ended.signal.aborted) return;
     child.unref();
     resolve({ exitCode: null, signal: null, timedOut: true, ...output });
   };

@@ -27,7 +27,7 @@ const tones: Readonly<Record<Level, Tone>> = {
 /** Classes of columns that a narrow list leaves out, by `drop`. */
 const ranks = ['', 'rank-4', 'rank-3', 'rank-2', 'rank-1'];
 
-export function levelBadge({ level }: Pick<Evaluation, 'level'>): Html {
+function levelBadge({ level }: Pick<Evaluation, 'level'>): Html {
   return badge(tones[level], level);
 }
 

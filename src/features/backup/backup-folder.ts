@@ -95,8 +95,13 @@ export function backupsIn(folder: string): string[] {
 
 /** Keeps `keep` complete backups of a folder, the new one and the newest. Returns the paths of the removed ones. */
 export function removeOldBackups(folder: string, keep: number, newPath: string): string[] {
-  const isComplete = (path: string) =>
-    !path.endsWith(partEnding) && existsSync(join(path, manifestName));
+  const isComplete = (path: string) => {
+    try {
+      return readBackup(path).path === path;
+    } catch {
+      return false;
+    }
+  };
   const others = backupsIn(folder).filter((path) => path !== newPath && isComplete(path));
   return others.slice(keep - 1).map((path) => {
     // After an interruption, it counts as incomplete.

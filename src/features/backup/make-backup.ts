@@ -1,6 +1,7 @@
 /** Makes a backup: a folder that gets its name when it is complete, checked and on disk. */
 
 import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   createOwnerOnly,
@@ -126,6 +127,9 @@ async function writeFiles(part: string, madeAt: string, options: BackupOptions):
   }
   const database = join(part, databaseFileName);
   createOwnerOnly(database);
+  // SQLite's check is one call, which ends early only if the file is truncated meanwhile.
+  const stop = () => void truncate(database).catch(() => undefined);
+  signal?.addEventListener('abort', stop, { once: true });
   const copy = (thread: Remote<BackupOperations>) => thread.copy(database);
   const { content, sum } = await withThread(
     moduleFile('./backup-thread', import.meta.url),

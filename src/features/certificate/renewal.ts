@@ -17,9 +17,6 @@ const pairPath = join(acmeFolderName, 'certificate.json');
 /** Response to the current challenge; removed after each order. */
 export const challengePath = join(acmeFolderName, 'challenge.json');
 
-/** Files below the data directory that a backup contains: they have the account key and the pair. */
-export const acmeKeptFiles: readonly string[] = [statePath, pairPath];
-
 /** The certificate that the settings request. */
 export interface Issue {
   directoryUrl: string;

@@ -211,7 +211,7 @@ export const routes = (parts: ConsoleParts): ServedRoute[] => [
   { route: footprintsRoute(parts), line: 'large', isCompressed: true },
 ];
 
-export const footprintLimits = {
+const footprintLimits = {
   rowsMax: 10_000,
   /** Size of an answer; further products are on the next page. */
   bytesMax: 8_000_000,
@@ -326,7 +326,7 @@ export function footprintsRoute({
   });
 }
 
-export interface FootprintQuestion {
+interface FootprintQuestion {
   filter: FilterTree | null;
   subscription?: string | undefined;
   /** Limits of the time of first receipt. */
@@ -341,7 +341,7 @@ export interface FootprintQuestion {
 const clockToleranceUs = hourUs;
 
 /** Streams products with their footprints. The scan ends at the first product that is clearly older than `sinceUs`. */
-export async function* receivedProducts(
+async function* receivedProducts(
   products: Products,
   { filter, subscription, sinceUs = 0, untilUs, after, before }: FootprintQuestion,
   limit: number,

@@ -114,7 +114,7 @@ export async function withCurrentIndex(
 }
 
 /** Shows the progress on a terminal. */
-export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
+function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
   const { show, clear } = createProgressLine(stderr);
   return {
     show: ({ indexedPosition, lastPosition }: IndexProgress) => {

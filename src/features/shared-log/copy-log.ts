@@ -91,6 +91,7 @@ export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> 
     };
     await copyRows();
     const upTo = position;
+    const compared = await compare(source, options, 0, upTo);
     await source.lock();
     try {
       await copyRows();
@@ -100,13 +101,13 @@ export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> 
         await append(part);
         after = part.lastPosition;
       }
-      const notifications = await compare(source, options);
+      const added = await compare(source, options, upTo, position);
       // Checkpoints have the number of an entry.
       if (number === 0) await append(await source.noRows());
       await log.saveCheckpoint(number, stateOf(source));
       await source.join({ logId, nodeId, applied: number, batchId, stateFrom: 0 });
       await log.copy.changeState('copying', 'open');
-      return { notifications, entries: number };
+      return { notifications: compared + added, entries: number };
     } finally {
       await source.unlock();
     }
@@ -129,14 +130,19 @@ export async function* stateOf(log: Remote<CopyOperations>) {
   for (let part = await log.nextPart(); part !== null; part = await log.nextPart()) yield part;
 }
 
-/** Compares the keys of both logs. Returns their number; rejects with `internal` for a difference. */
+/**
+ * Compares the keys of both logs, from the position after `after` to `last`. Returns their number; rejects with `internal` for a difference. First
+ * called while notifications arrive, so that they wait only while the last ones are compared.
+ */
 async function compare(
   own: Remote<CopyOperations>,
-  { log, onProgress }: CopyOptions,
+  { log, onProgress, signal }: CopyOptions,
+  after: number,
+  last: number,
 ): Promise<number> {
   let notifications = 0;
-  const last = await own.lastPosition();
-  for (let from = (await own.prunedTo()) + 1; from <= last; from += comparedMax) {
+  for (let from = Math.max(after, await own.prunedTo()) + 1; from <= last; from += comparedMax) {
+    signal.throwIfAborted();
     const to = Math.min(from + comparedMax, last + 1);
     const [found, expected] = [await log.copy.keysOf(from, to), await own.keysOf(from, to)];
     if (found.digest !== expected.digest) {
@@ -167,12 +173,14 @@ export async function leaveSharedLog(
   const { log, caughtUp } = options;
   return withoutPruning(options, async (node) => {
     await caughtUp();
+    const upTo = await node.lastPosition();
+    const compared = await compare(node, options, 0, upTo);
     const { state } = await log.head();
     if (state === 'open') await log.copy.changeState('open', 'moved');
     try {
       await caughtUp();
-      const notifications = await compare(node, options);
-      return { notifications, entries: (await node.leave()).applied };
+      const added = await compare(node, options, upTo, await node.lastPosition());
+      return { notifications: compared + added, entries: (await node.leave()).applied };
     } catch (error) {
       if (state === 'open') await log.copy.changeState('moved', 'open');
       throw error;

@@ -36,7 +36,7 @@ export function startFileSync({ io, log }: JobContext, { syncFiles: run }: Share
 const upkeepTimes: RoundTimes = { firstMs: 60_000, intervalMs: 3_600_000, retryMs: 60_000 };
 
 /**
- * Starts the upkeep: space for entries, removal of what is pruned. A checkpoint is saved only when entries can be
+ * Starts the upkeep: removes what is pruned. A checkpoint is saved only when entries can be
  * removed after it.
  */
 export function startLogUpkeep({ receiver: { store }, io, log }: JobContext, shared: Shared): Job {

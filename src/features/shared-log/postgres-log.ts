@@ -90,7 +90,10 @@ export async function openSharedLog(options: SharedLogOptions) {
     check: () => checkWritable(connections, options),
     /** Resolves when this process has appended an entry after this one, after the time, or when the signal is aborted. */
     news: async (after: number, timeoutMs: number, signal: AbortSignal) => {
-      if (newest <= after) await own.next(timeoutMs, signal);
+      const isNew = newest > after;
+      // Reported once: the caller must not read in a loop while the entry cannot be applied.
+      newest = 0;
+      if (!isNew) await own.next(timeoutMs, signal);
     },
     close: async () => {
       await releaseAll();

@@ -305,6 +305,8 @@ export function migrate(database: Database): void {
 
 /** Creates the tables and indexes of features that the file does not have yet. */
 function createMissing(database: Database): void {
+  // A thread that only reads must not wait for the lock.
+  if (tables().size === 0) return;
   const create = database.transaction(() => {
     for (const { schema } of tables().values()) database.exec(schema);
   });

@@ -15,7 +15,7 @@ const commitsMax = 2;
 /** Maximum age of a commit that proves that notifications can be stored. */
 const commitAgeMaxMs = 5_000;
 
-/** Timeout of a delivery: its sender then gets 503 and may retry. */
+/** Timeout of a delivery, whose sender then gets 503 and may retry, and of a change that waits with deliveries. */
 const answerMs = 30_000;
 
 /** Deliveries in a message to a thread, with their bodies in one buffer: one transfer is cheaper than a copy per body. */
@@ -109,10 +109,14 @@ export class IntakeQueue implements Intake {
     if (this.#bytes + bytes > this.#bytesMax) {
       throw new AppError('unavailable', 'The intake queue is full.');
     }
-    // Counted until the commit has ended, which may be after the sender got its 503.
     this.#bytes += bytes;
     const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
+    const waiting = { delivery, bytes, resolve, reject };
     const timer = setTimeout(() => {
+      const index = this.#waiting.indexOf(waiting);
+      if (index !== -1) this.#waiting.splice(index, 1);
+      // The memory of a commit in progress stays counted until it ends.
+      if (index !== -1) this.#bytes -= bytes;
       reject(new AppError('unavailable', 'The notification was not stored in time.'));
     }, answerMs);
     const answer = promise.finally(() => {
@@ -121,7 +125,7 @@ export class IntakeQueue implements Intake {
     });
     this.#answers.add(answer);
     // All deliveries of a turn of the event loop together.
-    if (this.#waiting.push({ delivery, bytes, resolve, reject }) === 1) {
+    if (this.#waiting.push(waiting) === 1) {
       setImmediate(() => this.#commitWaiting());
     }
     return answer;
@@ -130,7 +134,12 @@ export class IntakeQueue implements Intake {
   /** Commits a small change, with deliveries if some are waiting: a commit of its own would delay them. */
   change({ op, args }: SmallChange): Promise<unknown> {
     if (this.#waiting.length === 0) return this.#options.thread.call(op, args);
-    return new Promise((resolve) => this.#changes.push({ op, args, resolve }));
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const timer = setTimeout(() => {
+      reject(new AppError('unavailable', 'The change was not stored in time.'));
+    }, answerMs);
+    this.#changes.push({ op, args, resolve });
+    return promise.finally(() => clearTimeout(timer));
   }
 
   async checkWritable(): Promise<void> {

@@ -142,7 +142,8 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
   const last = lastPosition(database);
   const firstBlocked = Math.min(last, ...blockers.map(({ position }) => position));
   const sinceUs = keptSinceUs(request) ?? 0;
-  const excess = usedBytes - quarantineBytes(database) - (request.keep.bytes ?? usedBytes);
+  const bytesMax = request.keep.bytes;
+  const excess = bytesMax === null ? 0 : usedBytes - quarantineBytes(database) - bytesMax;
   const oldest = 'SELECT received_at_us FROM notification ORDER BY received_at_us LIMIT 1 OFFSET ?';
   // Estimates the time of receipt before which notifications exceed the maximum size.
   const sizeLimitUs =
@@ -200,8 +201,9 @@ export function selectPrunable(
 /** Selects the oldest notifications up to the first that stays. */
 function selectOldest(database: Database, request: PruneRequest) {
   const sinceUs = keptSinceUs(request) ?? Number.NEGATIVE_INFINITY;
-  const bytesMax = (request.keep.bytes ?? Number.POSITIVE_INFINITY) + quarantineBytes(database);
-  const isTooLarge = pageBytes(database).usedBytes > bytesMax;
+  const { bytes } = request.keep;
+  const isTooLarge =
+    bytes !== null && pageBytes(database).usedBytes > bytes + quarantineBytes(database);
   const rows = prepared<[number, number], { position: number; receivedAtUs: number }>(
     database,
     `SELECT position, received_at_us AS receivedAtUs

@@ -1,7 +1,7 @@
 /** Long queries, and queries whose client is gone, do not delay the others. */
 import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createQueryLine, queryLineDefaults } from '../../../src/core/api/query-line.ts';
+import { createQueryLine, inTurn, queryLineDefaults } from '../../../src/core/api/query-line.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Products } from '../../../src/filter/products.ts';
 import {
@@ -144,4 +144,16 @@ describe('work in the queue', () => {
     const failing = () => line(() => Promise.reject(new Error('broken')), present);
     for (let i = 0; i < 3; i += 1) await expect(failing()).rejects.toThrow('broken');
   });
+});
+
+it('uses at most a third of the time of this thread for long checks', async () => {
+  const busyMs = 20;
+  const check = () => {
+    const startMs = performance.now();
+    while (performance.now() - startMs < busyMs);
+  };
+  const startMs = performance.now();
+  await Promise.all([1, 2, 3].map(() => inTurn(check)));
+  // Two pauses of twice the time lie between three checks.
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(3 * busyMs + 2 * (2 * busyMs - 1));
 });

@@ -117,6 +117,15 @@ describe('a response that the client does not read', () => {
   });
 });
 
+it.each([
+  ['handshake', { handshakeTimeoutMs: 300 }, '', []],
+  ['next request', { keepAliveTimeoutMs: 300 }, get, ['200']],
+])('a connection without a %s is closed after a timeout', async (name, limits, sent, statuses) => {
+  const keyPair = name === 'handshake' ? { keyPair: main } : {};
+  const { port } = await start({ limits, ...keyPair });
+  expect(statusesIn(await answerTo(await open(port), sent))).toEqual(statuses);
+});
+
 describe('an unreadable request', () => {
   it('is answered once, without information about the server', async () => {
     const { port, requested } = await start();

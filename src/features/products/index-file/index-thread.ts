@@ -212,7 +212,7 @@ function closeIndex(): void {
  * transaction writes a shared page only once. The log is read in smaller steps, because an open read blocks the
  * checkpoint of its write-ahead log.
  */
-export const batchRowsMax = 4_096;
+const batchRowsMax = 4_096;
 const readRowsMax = 256;
 
 /** A transaction and a step also end after a time: on a busy machine, this thread of low priority makes slow progress. */
@@ -220,13 +220,13 @@ const batchMsMax = 1_000;
 const readMsMax = 50;
 
 /** Separate connections, because a write transaction would lock every file attached to its connection. */
-export interface IndexFiles {
+interface IndexFiles {
   log: Database;
   index: Database;
 }
 
 /** Indexes up to `rowsMax` notifications in one transaction. Returns their number; 0 at the end of the log. */
-export function indexBatch({ log, index }: IndexFiles, rowsMax: number): number {
+function indexBatch({ log, index }: IndexFiles, rowsMax: number): number {
   const batch = index.transaction((write: typeof writeRow): number => {
     // Read inside the transaction: another process may index at the same time.
     const { position: first } = indexProgress(index);
@@ -282,7 +282,7 @@ function indexRows(
  * none is left. Removes a product without remaining events. Rewrites other products from their remaining events, so
  * that the index equals one built from this log.
  */
-export function pruneIndexed(files: IndexFiles, eventsMax: number): number {
+function pruneIndexed(files: IndexFiles, eventsMax: number): number {
   const { log, index } = files;
   const upTo = readLog(() => pruneHorizon(log))?.position ?? 0;
   const oldest = prepared<[number, number], { position: number; product: number }>(

@@ -51,7 +51,7 @@ export function storedPath(path: string, name: string | null): string {
 }
 
 /** Returns the path that was stored. `name` is that of the row. */
-export function fullPath(stored: string, name: string | null): string {
+function fullPath(stored: string, name: string | null): string {
   if (stored.endsWith('/')) return `${stored}${name}`;
   // Written by `storedPath`.
   return stored.startsWith('"') ? (JSON.parse(stored) as string) : stored;

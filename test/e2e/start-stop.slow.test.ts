@@ -35,8 +35,9 @@ async function terminated({ child }: SpawnedReceiver): Promise<unknown[]> {
 const missingFile = `import { registerHooks } from 'node:module';
 registerHooks({
   resolve: (specifier, context, next) => {
-    if (specifier.endsWith('/storage-jobs.ts')) throw new Error('storage-jobs.ts is missing');
-    return next(specifier, context);
+    const found = next(specifier, context);
+    if (found.url.endsWith('/backup/job.ts')) throw new Error('job.ts is missing');
+    return found;
   },
 });`;
 
@@ -45,7 +46,7 @@ it('closes the receiver and exits 1 when a background job cannot start', async (
   const env = { ...preload(missingFile), EARSHOT_BACKUP_DIR: join(folder, 'backups') };
   const { child, log } = await start(env);
   expect(await once(child, 'exit')).toEqual([1, null]);
-  expect(log()).toContain('earshot: A background job failed to start: storage-jobs.ts is missing');
+  expect(log()).toContain('earshot: A background job failed to start: job.ts is missing');
 });
 
 it.each([

@@ -1,7 +1,8 @@
 /** Network addresses: listen addresses, client addresses of requests, and networks of hosts. */
 
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 export interface ListenAddress {
@@ -26,17 +27,21 @@ export function localUrl({ host, port }: ListenAddress): string {
   return `http://${hostInUrl(loopbackOf(host))}:${port}`;
 }
 
+type Ip = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Parses an address, IPv4 on an IPv6 socket as IPv4; null if it is invalid. */
+function ipOf(text: string): Ip | null {
+  // The zone is an interface of this machine (`fe80::1%eth0`), not part of the client address.
+  const [bare = ''] = text.split('%');
+  // ipaddr.js also accepts forms such as `127.1`.
+  return isIP(bare) === 0 ? null : ipaddr.process(bare);
+}
+
 /** Groups addresses of one host: an IPv4 address itself; for IPv6, where a host has a complete network, the /64. */
 export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  const [head = '', tail] = address.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const last = tail === undefined ? [] : tail.split(':');
-  const missing = tail === undefined ? 0 : Math.max(0, 8 - groups.length - last.length);
-  const filled = [...groups, ...Array<string>(missing).fill('0'), ...last];
-  return `${filled.slice(0, 4).join(':')}::/64`;
+  const ip = ipOf(address);
+  if (ip === null || ip.kind() === 'ipv4') return ip?.toString() ?? address;
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${ip}/64`)}/64`;
 }
 
 /** Maximum number of proxies to follow. */
@@ -63,10 +68,15 @@ type AddressedRequest = Pick<IncomingMessage, 'headers'> & {
 export function createClientAddress(
   trustedProxies: readonly string[],
 ): (incoming: AddressedRequest) => string {
-  const trusted = blockListOf(trustedProxies);
-  const isTrusted = (address: string) => trusted.check(address, familyOf(address));
+  const trusted = trustedProxies.map((range): [Ip, number] => {
+    if (range.includes('/')) return ipaddr.parseCIDR(range);
+    const ip = ipaddr.process(range);
+    return [ip, 8 * ip.toByteArray().length];
+  });
+  const isTrusted = (ip: Ip) =>
+    trusted.some(([range, bits]) => ip.kind() === range.kind() && ip.match(range, bits));
   return ({ headers, socket }) => {
-    let client = canonical(socket.remoteAddress ?? '');
+    let client = ipOf(socket.remoteAddress ?? '');
     if (client === null) return 'unknown';
     // Node joins several headers of this name with commas, in their order.
     let rest = String(headers['x-forwarded-for'] ?? '');
@@ -77,38 +87,15 @@ export function createClientAddress(
       client = address;
       rest = rest.slice(0, Math.max(0, comma));
     }
-    return client;
+    return client.toString();
   };
 }
 
-function blockListOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', prefix] = range.split('/');
-    if (prefix === undefined) list.addAddress(address, familyOf(address));
-    else list.addSubnet(address, Number(prefix), familyOf(address));
-  }
-  return list;
-}
-
-function addressIn(entry: string): string | null {
+function addressIn(entry: string): Ip | null {
   if (entry.length > entryCharactersMax) return null;
   const [, bracketed, four, six] = entryShape.exec(entry.trim()) ?? [];
   if (bracketed !== undefined && isIP(bracketed) !== 6) return null;
-  return canonical(bracketed ?? four ?? six ?? '');
-}
-
-/** Canonical form of an address; null if it is invalid. */
-function canonical(text: string): string | null {
-  // The zone is an interface of this machine (`fe80::1%eth0`), not part of the client address.
-  const [bare = ''] = text.split('%');
-  if (isIP(bare) === 0) return null;
-  const { address } = new SocketAddress({ address: bare, family: familyOf(bare) });
-  return /^::ffff:([\d.]+)$/.exec(address)?.[1] ?? address;
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIP(address) === 6 ? 'ipv6' : 'ipv4';
+  return ipOf(bracketed ?? four ?? six ?? '');
 }
 
 /** A path without dot segments, empty segments and escapes; without a slash at the end. */
@@ -175,9 +162,5 @@ function isLoopbackHttp({ protocol, hostname }: URL): boolean {
 
 /** True for `localhost` and the addresses of this machine's own network; IPv6 without brackets. */
 export function isLoopbackHost(host: string): boolean {
-  if (isIP(host) === 0) return host === 'localhost';
-  const loopback = new BlockList();
-  loopback.addSubnet('127.0.0.0', 8);
-  loopback.addAddress('::1', 'ipv6');
-  return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4');
+  return isIP(host) === 0 ? host === 'localhost' : ipaddr.process(host).range() === 'loopback';
 }

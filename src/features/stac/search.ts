@@ -165,7 +165,8 @@ function withSign(text: string, side: '+' | '-'): string[] {
     .map(([, name]) => name);
 }
 
-/** A large body can have thousands of faults. */
+/** A large body can have a thousand faults. */
+const issuesMax = 100;
 const detailsMax = 10;
 const detailLengthMax = 200;
 
@@ -176,6 +177,7 @@ function parsed(body: unknown): StacSearch {
     advice: 'GET /stac/api describes the parameters.',
     // Other faults of a value of the wrong type would follow from the first.
     details: read.error.issues
+      .slice(0, issuesMax)
       .filter(({ path }, i, all) => all.findIndex((one) => isSamePath(one.path, path)) === i)
       .slice(0, detailsMax)
       .map(({ path, message }) => [...path, message].join(': ').slice(0, detailLengthMax)),

@@ -1,10 +1,7 @@
 /** Bodies of queries: limits of size, depth, parts and memory, before anything is parsed. */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { z } from 'zod';
-import { listSchema } from '../../../src/core/terms/json-rows.ts';
 import { useRealThreads } from '../../helpers/threads-in-process.ts';
 import { openConsole } from './console-context.ts';
 
@@ -98,20 +95,4 @@ describe('bodies together', () => {
     const later = await get(search, { method: 'POST', body: ' '.repeat(65_000) });
     expect([later.status, later.json.detail]).toEqual([400, 'The body is not JSON.']);
   });
-});
-
-it('a list schema accepts what z.array accepts, and reports its first fault', () => {
-  const item = z.object({ name: z.string().max(3) });
-  const [one, other] = [listSchema(item, { min: 1, max: 4 }), z.array(item).min(1).max(4)];
-  const anyItem = fc.oneof(fc.record({ name: fc.string({ maxLength: 5 }) }), fc.jsonValue());
-  fc.assert(
-    fc.property(fc.oneof(fc.array(anyItem, { maxLength: 6 }), fc.jsonValue()), (value) => {
-      const [read, expected] = [one.safeParse(value), other.safeParse(value)];
-      expect(read.data).toEqual(expected.data);
-      if (read.success) return;
-      const all = expected.error?.issues ?? [];
-      const ofList = all.filter(({ path }) => path.length === 0);
-      expect(read.error.issues).toEqual(ofList.length > 0 ? ofList : all.slice(0, 1));
-    }),
-  );
 });

@@ -33,7 +33,6 @@ import {
 } from './description.ts';
 import { toStacItem } from './item.ts';
 import {
-  isBackwards,
   queryOf,
   readSearchBody,
   readSearchParameters,
@@ -240,21 +239,10 @@ async function answerPage(
   // A client knows the number after the first page.
   const page = await readProductPage({ products, signal }, query, search.token === undefined);
   if (page.found.length === 0) await options.onEmpty?.();
-  const backwards = isBackwards(search);
-  const found = backwards ? page.found.toReversed() : page.found;
-  const items = found.map((one) => {
+  const items = page.found.map((one) => {
     return withFields(toStacItem(one, { catalogueUrl, base }), search);
   });
-  const hasMore = page.next !== null;
-  const ends = [
-    { rel: 'prev', end: found[0], exists: backwards ? hasMore : search.token !== undefined },
-    { rel: 'next', end: found.at(-1), exists: backwards || hasMore },
-  ] as const;
-  const pages = ends.flatMap(({ rel, end, exists }) => {
-    if (end === undefined || !exists) return [];
-    const { token } = tokenOf(search, rel, products.keyOf(end.row, query));
-    return [{ rel, type: geoJsonType, ...options.page(token) }];
-  });
+  const next = page.next && options.page(tokenOf(search, page.next));
   const body = {
     type: 'FeatureCollection',
     features: items,
@@ -264,7 +252,7 @@ async function answerPage(
       { rel: 'self', href: url.href, type: geoJsonType },
       { rel: 'root', href: root, type: 'application/json' },
       ...(options.collection === undefined ? [] : [options.collection]),
-      ...pages,
+      ...(next === null ? [] : [{ rel: 'next', type: geoJsonType, ...next }]),
     ],
   };
   const warning = search.bbox && readBbox(search.bbox).warning;

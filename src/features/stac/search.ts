@@ -8,7 +8,6 @@ import { filterTermsMax } from '../../filter/cursor.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import {
   type OrderTerm,
-  orderTerms,
   type ProductKey,
   type ProductQuery,
   readKey,
@@ -78,11 +77,7 @@ const search = z
       .min(1, wholeNumber)
       .optional()
       .describe(`Items per page, at most ${limitMax}.`),
-    token: z
-      .string()
-      .max(10_000)
-      .optional()
-      .describe('Place of the page, as in the links next and prev.'),
+    token: z.string().max(10_000).optional().describe('Place of the page, as in the link next.'),
     filter: z
       .union([z.string(), z.boolean(), z.looseObject({})])
       .optional()
@@ -216,17 +211,10 @@ export function queryOf(search: StacSearch, within?: Expression): ProductQuery &
   return {
     entity: 'Products',
     filter: conditions.length === 0 ? null : and(...conditions).tree,
-    order: isBackwards(search) ? reversed(order) : order,
+    order,
     after,
     limit: Math.min(search.limit ?? limitDefault, limitMax),
   };
-}
-
-function reversed(order: ProductQuery['order']): readonly OrderTerm[] {
-  return orderTerms({ entity: 'Products', order }).map(({ by, direction }) => ({
-    by,
-    direction: direction === 'asc' ? 'desc' : 'asc',
-  }));
 }
 
 /** Conditions and literals of `in`, as in filters of OData. An area takes as long as ten others. */
@@ -292,37 +280,17 @@ function orderOf({ sortby = [] }: StacSearch): readonly OrderTerm[] {
   });
 }
 
-type PageRel = 'next' | 'prev';
-
-/** Reads a token; without one, the place is before the first page. Throws `invalid`. */
-function readPageToken(token = 'next.'): { rel: PageRel; place: string } {
-  const [, rel, place = ''] = /^(next|prev)\.(.*)$/s.exec(token) ?? [];
-  if (rel === 'next' || rel === 'prev') return { rel, place };
-  throw invalidToken();
-}
-
-/** Returns true for a page that is read from its end, in the reverse order. */
-export function isBackwards({ token }: StacSearch): boolean {
-  return readPageToken(token).rel === 'prev';
-}
-
-const invalidToken = () =>
-  new AppError('invalid', 'The token is invalid.', {
-    advice: 'Use the links next and prev of a page.',
-  });
-
-/** Returns the token of the page of items after or before a product. */
-export function tokenOf(search: StacSearch, rel: PageRel, key: ProductKey) {
-  const place = writeKey(key, { entity: 'Products', order: orderOf(search) });
-  return { rel, token: `${rel}.${place}` };
+/** Returns the token of the page of items after a product. */
+export function tokenOf(search: StacSearch, key: ProductKey): string {
+  return writeKey(key, { entity: 'Products', order: orderOf(search) });
 }
 
 function keyOf(search: StacSearch): ProductQuery['after'] {
   if (search.token === undefined) return undefined;
-  const { place } = readPageToken(search.token);
-  const key = readKey(place, { entity: 'Products', order: orderOf(search) });
-  if (key === null) throw invalidToken();
-  return key;
+  const key = readKey(search.token, { entity: 'Products', order: orderOf(search) });
+  if (key !== null) return key;
+  const advice = 'Use the link next of a page.';
+  throw new AppError('invalid', 'The token is invalid.', { advice });
 }
 
 /** Fields of an item without `properties`, which a search with `fields` returns in any case. */

@@ -5,13 +5,10 @@ import type { Answer, Console } from '../../core/api/console-context.ts';
 export const query = (path: string, parameters: Record<string, string>) =>
   `/stac${path}?${new URLSearchParams(parameters)}`;
 
-export const nextOf = (json: Answer['json']): string | null => linkOf({ json }, 'next');
+const nextLinkOf = (json: Answer['json']) =>
+  json.links.find(({ rel }: { rel: string }) => rel === 'next');
 
-export const linkOf = ({ json }: Pick<Answer, 'json'>, rel: string) =>
-  json.links.find((one: { rel: string }) => one.rel === rel)?.href ?? null;
-
-export const relsOf = (answer: Answer | undefined) =>
-  answer?.json.links.map(({ rel }: { rel: string }) => rel);
+export const nextOf = (json: Answer['json']): string | null => nextLinkOf(json)?.href ?? null;
 
 export const idsOf = (answers: readonly Answer[]): string[] =>
   answers.flatMap(({ json }) => json.features.map(({ id }: { id: string }) => id));
@@ -22,14 +19,10 @@ export function post({ get }: Pick<Console, 'get'>, body: unknown, target = '/st
 }
 
 /** Follows the links of a search by POST, which contain the body of the next request. */
-export async function followPosts(
-  context: Pick<Console, 'get'>,
-  body: object,
-  rel = 'next',
-): Promise<Answer[]> {
+export async function followPosts(context: Pick<Console, 'get'>, body: object): Promise<Answer[]> {
   const answers = [await post(context, body)];
   for (;;) {
-    const link = answers.at(-1)?.json.links.find((one: { rel: string }) => one.rel === rel);
+    const link = nextLinkOf(answers.at(-1)?.json);
     if (link === undefined || answers.length > 100) return answers;
     expect(link.method).toBe('POST');
     answers.push(await post(context, link.body, link.href));

@@ -99,18 +99,6 @@ describe('recovering events', () => {
     }
     expect(await store.lastPosition()).toBe(0);
   });
-
-  it('recognises events of another log, which arrive as deliveries, by their content', async () => {
-    const { store } = await openLocalStore();
-    const { body } = missing(1);
-    const imported = delivery(body, { subscription, source: 'reconcile' });
-    expect(await store.accept(imported)).toMatchObject({ outcome: 'stored' });
-    expect(await store.accept(imported)).toMatchObject({ outcome: 'duplicate' });
-    expect(await recover(store, [missing(1)], 1)).toEqual([null]);
-    expect(await store.accept(push(pushed(1)))).toMatchObject({ outcome: 'duplicate' });
-    expect(await store.accept(imported)).toMatchObject({ outcome: 'duplicate' });
-    expect(await rowsOf(store)).toMatchObject([{ ackId: 'ack-1', timesSeen: 4 }]);
-  });
 });
 
 it('a push with the state of a modification, or a later state, is its notification', async () => {

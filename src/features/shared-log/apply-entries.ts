@@ -193,13 +193,13 @@ function write(
   const { position } = decided;
   switch (decided.outcome) {
     case 'stored': {
-      const { subscriptionKey, recoveredUs: eventUs } = notification;
+      const { subscriptionKey } = notification;
       const key = Buffer.from(
         decided.inSubscription ? (subscriptionKey ?? '') : notification.key,
         'hex',
       );
       insertAt(database, key, position, () =>
-        insertNotification(database, delivery, notification, { position, key, bodyId, eventUs }),
+        insertNotification(database, delivery, notification, { position, key, bodyId }),
       );
       return;
     }

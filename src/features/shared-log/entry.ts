@@ -17,12 +17,7 @@ import {
 import { compress, decompress } from '../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../store/bodies/body-document.ts';
 import type { Database } from '../../store/engine/database.ts';
-import {
-  dedupeKey,
-  identityOf,
-  recoveredIdentityOf,
-  subscriptionKey,
-} from '../../store/log/dedupe-key.ts';
+import { dedupeKey, recoveredIdentityOf, subscriptionKey } from '../../store/log/dedupe-key.ts';
 import { quarantinedDelivery } from '../../store/log/quarantine.ts';
 import { lastPosition } from '../../store/log/queries.ts';
 import {
@@ -30,10 +25,9 @@ import {
   modificationDateUs,
   publicationDelay,
   type RecoverOptions,
-  recoveredEvent,
   requireOwnBody,
 } from '../../store/log/recovered-events.ts';
-import { itemIn, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
+import { itemIn, keyOf, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
 import type { LogItem, NewEntry } from './schema.ts';
 import type { TablePart } from './table-parts.ts';
 
@@ -54,7 +48,6 @@ export interface EntryNotification extends Notification {
   /** Hexadecimal. */
   key: string;
   subscriptionKey: string | null;
-  recoveredUs: number | null;
 }
 
 /** An operation of the store with its arguments. */
@@ -234,8 +227,8 @@ function prepareDelivery(
     const { notifications, faults, drift } = readDelivery(delivery);
     const items = notifications.map((one) => itemOf(delivery, one));
     const written = notifications.map((one, i) => {
-      const { key = '', subscriptionKey: other = null, recoveredUs = null } = items[i] ?? {};
-      return { ...one, key, subscriptionKey: other, recoveredUs };
+      const { key = '', subscriptionKey: other = null } = items[i] ?? {};
+      return { ...one, key, subscriptionKey: other };
     });
     return { entry: { ...entry, notifications: written, faults, drift }, items };
   } catch {
@@ -246,10 +239,7 @@ function prepareDelivery(
 function itemOf(delivery: Delivery, notification: Notification): LogItem {
   const { subscription, source } = delivery;
   const { ackId, productId, event, subscriptionId, notificationDateUs, index } = notification;
-  const recovered = recoveredEvent(delivery, notification);
-  if (recovered !== null) return recoveredItem(recovered);
-  const bodyDigest = () => hash('sha256', contentOf(delivery), 'hex');
-  const key = dedupeKey(identityOf(notification, { subscription, bodyDigest }));
+  const key = keyOf(delivery, notification);
   const id = subscriptionId?.toLowerCase() ?? null;
   const isCompared = ackId !== null && source === 'push';
   const stateUs =

@@ -8,8 +8,6 @@ import {
   type CatalogueEvent,
   coversEvent,
   type MissingEvent,
-  type SubscriptionEvent,
-  subscriptionEvents,
   writtenEventUs,
 } from '../../core/terms/subscription.ts';
 import { recordIn } from '../../filter/product-view.ts';
@@ -74,8 +72,7 @@ export function missingIn(
   const isPushed = pushedSince(database, knownUpTo, events);
   // The log may have been pruned since the lookup.
   const sinceUs = unprunedSinceUs(pruneHorizon(database));
-  return (event) =>
-    event.eventUs >= sinceUs && findRecovered(database, event) === undefined && !isPushed(event);
+  return (event) => event.eventUs >= sinceUs && !isRecovered(database, event) && !isPushed(event);
 }
 
 /** Writes a recovered event, by default (null) at the next position. Returns its position, null for a known event. */
@@ -93,20 +90,16 @@ export function writeRecovered(
 }
 
 /**
- * Returns the key of the row of a recovered event (the key of its push when that arrived later), or undefined. The date
- * of a creation or deletion is ignored: each happens once. Dates of modifications are compared in whole milliseconds
- * (`millisecondOf`).
+ * Returns true for an event that was recovered before. The date of a creation or deletion is ignored: each happens once.
+ * Dates of modifications are compared in whole milliseconds (`millisecondOf`).
  */
-export function findRecovered(
+function isRecovered(
   database: Database,
   { productId, event, subscription, eventUs }: CatalogueEvent,
-): Uint8Array | undefined {
-  return prepared<unknown[], Uint8Array>(
-    database,
-    `SELECT dedupe_key FROM ${recoveredRows} AND (event <> 'modified' OR event_us / 1000 = ?)`,
-  )
-    .pluck()
-    .get(productId, event, subscription, millisecondOf(eventUs));
+): boolean {
+  const sql = `SELECT 1 FROM ${recoveredRows} AND (event <> 'modified' OR event_us / 1000 = ?)`;
+  const known = prepared(database, sql);
+  return known.get(productId, event, subscription, millisecondOf(eventUs)) !== undefined;
 }
 
 /**
@@ -288,32 +281,9 @@ export function requireOwnBody({ body, event, productId }: MissingEvent): Notifi
   throw new Error(`The body created for "${event}" of ${productId} contains a different event.`);
 }
 
-const dateOf = {
-  created: 'PublicationDate',
-  modified: 'ModificationDate',
-  deleted: 'DeletionDate',
-} as const satisfies Record<SubscriptionEvent, string>;
-
-function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): number | null {
-  return readDateUs(recordIn(bodyDocument(body), index)?.[dateOf[event]]);
-}
-
 /** Returns the ModificationDate of a record in a readable body; null without a record or date. */
 export function modificationDateUs(body: Uint8Array, index: number): number | null {
-  return dateIn(body, index, 'modified');
-}
-
-/** Returns the event of a delivery that another log had recovered; null for any other delivery. */
-export function recoveredEvent(
-  delivery: Delivery,
-  { ackId, event: name, productId, index }: Notification,
-): CatalogueEvent | null {
-  const { source, subscription } = delivery;
-  if (source !== 'reconcile' || subscription === null || ackId !== null) return null;
-  const event = subscriptionEvents.find((known) => known === name);
-  const eventUs = event === undefined ? null : dateIn(contentOf(delivery), index, event);
-  if (event === undefined || eventUs === null) return null;
-  return { subscription, event, productId, eventUs: writtenEventUs({ event, eventUs }) };
+  return readDateUs(recordIn(bodyDocument(body), index)?.ModificationDate);
 }
 
 /** Maximum body size: reading it takes well below 1 ms. */

@@ -12,14 +12,13 @@ import {
   readNotifications,
 } from '../../core/terms/notification.ts';
 import { contentOf, type Delivery, type Receipt } from '../../core/terms/ports.ts';
-import type { CatalogueEvent } from '../../core/terms/subscription.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
-import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
+import { dedupeKey, identityOf, subscriptionKey } from './dedupe-key.ts';
 import { quarantine, quarantinedDelivery, release } from './quarantine.ts';
 import { countDrift } from './queries.ts';
-import { findRecovered, recordPush, recoveredEvent } from './recovered-events.ts';
+import { recordPush } from './recovered-events.ts';
 
 export const ackIdReused: Fault = {
   code: 'ack-id-reused',
@@ -127,7 +126,10 @@ function store(
   storedBodyId?: number,
 ) {
   const { bodies } = batch;
-  const rows = items.map((item) => upsert(batch, delivery, item, storedBodyId ?? bodies.nextId()));
+  const rows = items.map((item) => {
+    const target = { key: keyOf(delivery, item), bodyId: storedBodyId ?? bodies.nextId() };
+    return upsert(batch, delivery, item, target);
+  });
   const stored = rows.filter((row) => row === 'stored').length;
   const bodyId = storedBodyId ?? (stored > 0 ? bodies.add(delivery) : undefined);
   const duplicates = rows.length - stored;
@@ -139,24 +141,11 @@ function store(
 /** `reused`: the AckId is known, but for a different notification. */
 type WrittenRow = 'stored' | 'duplicate' | 'reused';
 
-function upsert(batch: Batch, delivery: Delivery, item: Notification, bodyId: number): WrittenRow {
+/** Returns the unique key of a notification. */
+export function keyOf(delivery: Delivery, item: Notification): Uint8Array {
   const { subscription } = delivery;
-  const recovered = recoveredEvent(delivery, item);
-  const key = recovered && findRecovered(batch.database, recovered);
-  if (key) return writeAs(batch, delivery, item, { key, bodyId, recovered });
   const bodyDigest = () => hash('sha256', contentOf(delivery), 'hex');
-  const identity =
-    recovered === null
-      ? identityOf(item, { subscription, bodyDigest })
-      : recoveredIdentityOf(recovered);
-  return writeAs(batch, delivery, item, { key: dedupeKey(identity), bodyId, recovered });
-}
-
-/** The key and body of a notification's row. */
-interface RowTarget {
-  key: Uint8Array;
-  bodyId: number;
-  recovered: CatalogueEvent | null;
+  return dedupeKey(identityOf(item, { subscription, bodyDigest }));
 }
 
 /** The stored notification that a delivery is compared with. */
@@ -176,14 +165,13 @@ interface KnownRow {
  * statements for the rare duplicates: with DO UPDATE or RETURNING, SQLite keeps a statement journal for
  * each row, which was three times as slow.
  */
-function writeAs(
+function upsert(
   batch: Batch,
   delivery: Delivery,
   item: Notification,
-  target: RowTarget,
+  { key, bodyId }: { key: Uint8Array; bodyId: number },
 ): WrittenRow {
   const { database } = batch;
-  const { key, bodyId, recovered } = target;
   const { receivedAtUs, source } = delivery;
   // The record of such a modification is fetched: it may be a later one than the recovered event.
   const isUnclear = item.event === 'modified' && lacksRecord(source, item);
@@ -191,8 +179,7 @@ function writeAs(
   if (isPush && recordPush(database, { delivery, item, key })) {
     return 'duplicate';
   }
-  const eventUs = recovered?.eventUs ?? null;
-  if (insertNotification(database, delivery, item, { position: null, key, bodyId, eventUs }))
+  if (insertNotification(database, delivery, item, { position: null, key, bodyId }))
     return 'stored';
   const known = prepared<[Uint8Array], KnownRow>(
     database,
@@ -201,7 +188,7 @@ function writeAs(
      FROM notification WHERE dedupe_key = ?`,
   ).get(key);
   const otherKey = known && keyInSubscription(key, known, item);
-  if (otherKey) return writeAs(batch, delivery, item, { ...target, key: otherKey });
+  if (otherKey) return upsert(batch, delivery, item, { key: otherKey, bodyId });
   countDuplicate(database, known?.position ?? 0, receivedAtUs);
   const isKnown =
     known && isSame(known, item) && batch.hasSameContent(known, delivery, item, bodyId);
@@ -219,14 +206,14 @@ export function insertNotification(
     source,
   }: Pick<Delivery, 'subscription' | 'receivedAtUs' | 'source'>,
   item: Notification,
-  row: { position: number | null; key: Uint8Array; bodyId: number; eventUs: number | null },
+  row: { position: number | null; key: Uint8Array; bodyId: number },
 ): boolean {
   const { changes } = prepared(
     database,
     `INSERT INTO notification (position, dedupe_key, ack_id, product_id, product_name, event,
        subscription, subscription_id, notification_date_us, received_at_us, source, times_seen,
-       last_seen_at_us, body_id, body_index, event_us)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
+       last_seen_at_us, body_id, body_index)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
      ON CONFLICT (dedupe_key) DO NOTHING`,
   ).run(
     row.position,
@@ -243,7 +230,6 @@ export function insertNotification(
     receivedAtUs,
     row.bodyId,
     item.index,
-    row.eventUs,
   );
   return changes === 1;
 }

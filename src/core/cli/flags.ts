@@ -34,27 +34,14 @@ export function beforeOption(): Option {
   );
 }
 
-/** `--since`. `of` names the time that is compared ("time of receipt"); `note` is the default as text. */
-export function sinceOption<Time>(parse: (text: string) => Time, of: string, note = ''): Option {
-  const when = `start of the time range (${of}): UTC date, or 90m, 24h or 7d before now`;
-  const text = `${when}${note === '' ? '' : ` (default: ${note})`}`;
-  return new Option('--since <time>', text).argParser(parse);
-}
-
-/** `--until`. */
-export function untilOption<Time>(parse: (text: string) => Time): Option {
-  const text = 'end of the time range (exclusive)';
-  return new Option('--until <time>', text).argParser(parse);
-}
-
-/** Adds `--since` and `--until`. */
-export function addSpan<Time>(
-  command: Command,
-  parse: (text: string) => Time,
-  of: string,
-  note?: string,
-): Command {
-  return command.addOption(sinceOption(parse, of, note)).addOption(untilOption(parse));
+/** Adds `--since` and `--until`. `of` names the time that is compared ("time of receipt"); `note` is the default as text. */
+export function addSpan(command: Command, { nowUs }: Clock, of: string, note = ''): Command {
+  const parse = (text: string) => parseTimeArgument(text, nowUs());
+  const since = `start of the time range (${of}): UTC date, or 90m, 24h or 7d before now`;
+  const initial = note === '' ? '' : ` (default: ${note})`;
+  return command
+    .option('--since <time>', `${since}${initial}`, parse)
+    .option('--until <time>', 'end of the time range (exclusive)', parse);
 }
 
 /** Adds `-o, --output` with these formats, and `--json`. */
@@ -171,7 +158,7 @@ export function positiveNumber(text: string): number {
 /** Parses `24h`, `90m`, `7d` (before now) or an ISO 8601 date or time (UTC without a zone). Returns µs. */
 function parseTimeArgument(text: string, nowUs: number): number {
   const backUs = durationUs(text);
-  if (backUs !== null) return nowUs - backUs;
+  if (backUs !== null && backUs > 0) return nowUs - backUs;
   const date = parseDate(text);
   if (date === null) {
     throw new InvalidArgumentError(
@@ -181,47 +168,26 @@ function parseTimeArgument(text: string, nowUs: number): number {
   return date.us;
 }
 
-/** A parsed time with its original text. */
-export interface TimeArgument {
-  us: number;
-  text: string;
-  /** Current time when the text was parsed. */
-  readAtUs: number;
-}
-
 type Clock = Readonly<{ nowUs: () => number }>;
-
-/** Returns a time parser for commander; relative times are before the moment of the call. */
-export function readTime({ nowUs }: Clock): (text: string) => number {
-  return (text) => parseTimeArgument(text, nowUs());
-}
-
-/** Like `readTime`, but keeps the text and the moment of the call. */
-export function readTimeArgument({ nowUs }: Clock): (text: string) => TimeArgument {
-  return (text) => {
-    const readAtUs = nowUs();
-    return { us: parseTimeArgument(text, readAtUs), text, readAtUs };
-  };
-}
 
 /**
  * Returns the time range of two flags. It ends at the latest now; without `since` it starts `backUs` before now
- * (default: no start). Throws `usage` with `message` if the range is empty.
+ * (default: no start). Throws `usage` if the range is empty.
  */
 export function readWindow(
-  { since, until }: { since?: TimeArgument; until?: TimeArgument },
+  { since, until }: { since?: number; until?: number },
   io: Clock,
-  { backUs = Number.POSITIVE_INFINITY, message = emptyWindow } = {},
+  { backUs = Number.POSITIVE_INFINITY } = {},
 ): { fromUs: number; toUs: number; nowUs: number } {
-  // The time of parsing, because `0h` would otherwise be a range of some milliseconds.
-  const nowUs = since?.readAtUs ?? io.nowUs();
-  const fromUs = since?.us ?? nowUs - backUs;
-  const toUs = Math.min(until?.us ?? nowUs, nowUs);
+  const nowUs = io.nowUs();
+  const fromUs = since ?? nowUs - backUs;
+  const toUs = Math.min(until ?? nowUs, nowUs);
   if (fromUs < toUs) return { fromUs, toUs, nowUs };
-  throw new AppError('usage', message);
+  throw new AppError(
+    'usage',
+    'The time range is empty: --since must be before --until and before now (UTC).',
+  );
 }
-
-const emptyWindow = 'The time range is empty: --since must be before --until and before now (UTC).';
 
 /**
  * Asks for confirmation unless `yes` is set. Throws `usage` if there is no terminal, `cancelled` for any answer

@@ -1,7 +1,7 @@
 /** `earshot alerts`: lists active and resolved alerts. */
 
 import { defineCommand, withParts } from '../../core/cli/command.ts';
-import { addSpan, beforeOption, jsonOption, limitOption, readTime } from '../../core/cli/flags.ts';
+import { addSpan, beforeOption, jsonOption, limitOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
@@ -20,7 +20,7 @@ import { channelVariables } from './terms.ts';
 export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts, each with cause and advice.',
   flags: (command, io) =>
-    addSpan(command, readTime(io), 'when the alert was active')
+    addSpan(command, io, 'when the alert was active')
       .option('--all', 'select all (active and resolved alerts)')
       .addOption(limitOption().default(100))
       .addOption(beforeOption())

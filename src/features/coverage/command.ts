@@ -1,13 +1,7 @@
 /** `earshot coverage`: compares the log with the catalogue, by hour. */
 
 import { defineCommand, withParts } from '../../core/cli/command.ts';
-import {
-  addSpan,
-  jsonOption,
-  readTimeArgument,
-  readWindow,
-  type TimeArgument,
-} from '../../core/cli/flags.ts';
+import { addSpan, jsonOption, readWindow } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
@@ -24,7 +18,7 @@ import { comparisonOff } from './settings.ts';
 export const coverageCommand = defineCommand('coverage', {
   description: 'Show by hour which events of the catalogue are in the log, and which are missing.',
   flags: (command, io) =>
-    addSpan(command, readTimeArgument(io), 'time of the event', '7d')
+    addSpan(command, io, 'time of the event', '7d')
       .option('--subscription <name>', 'subscription name (default: all)')
       .addOption(jsonOption()),
   help: `An hour is due for comparison half an hour after the end of the hour. The receiver compares each due
@@ -51,23 +45,17 @@ Examples:
 });
 
 interface CoverageFlags {
-  since?: TimeArgument;
-  until?: TimeArgument;
+  since?: number;
+  until?: number;
   subscription?: string;
   json?: true;
 }
-
-const noHour = 'The time range is empty: --since must be before --until and before now (UTC).';
 
 /** Rejects with `differences` if events are missing. */
 async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
   const whyOff = comparisonOff(loadConfig(io, ['dataDir', 'reconcile', 'index']));
   const { subscription } = flags;
-  const {
-    fromUs: sinceUs,
-    toUs: untilUs,
-    nowUs,
-  } = readWindow(flags, io, { backUs: weekUs, message: noHour });
+  const { fromUs: sinceUs, toUs: untilUs, nowUs } = readWindow(flags, io, { backUs: weekUs });
   const window = { sinceUs, untilUs, subscription, nowUs };
   // Settings and flags are checked before anything is opened.
   await withParts(io, ['reader', 'products'], async ({ reader: { completeness }, products }) => {

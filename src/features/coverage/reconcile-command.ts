@@ -2,14 +2,7 @@
 
 import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
-import {
-  addSpan,
-  dryRunOption,
-  jsonOption,
-  readTimeArgument,
-  readWindow,
-  type TimeArgument,
-} from '../../core/cli/flags.ts';
+import { addSpan, dryRunOption, jsonOption, readWindow } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson } from '../../core/cli/output.ts';
@@ -40,17 +33,15 @@ import {
 
 export const reconcileCommand = defineCommand('reconcile', {
   description: 'Compare the log with the catalogue and fetch missing notifications.',
-  flags: (command, io) => {
-    const time = readTimeArgument(io);
-    return addSpan(command, time, 'time of the event', '24h')
+  flags: (command, io) =>
+    addSpan(command, io, 'time of the event', '24h')
       .option('--subscription <name>', 'subscription name (repeatable; default: all)', collect)
       .addOption(dryRunOption())
       .option(
         '--check',
         'exit with code 3 if there is a problem (events are missing; --check fetches nothing)',
       )
-      .addOption(jsonOption());
-  },
+      .addOption(jsonOption()),
   help: `The command queries the catalogue with the filter and the kinds of event of each registered
 subscription. Missing events are added to the log with the source "reconcile". You can repeat the
 command: the log contains no duplicates. The receiver runs the same comparison automatically
@@ -83,8 +74,8 @@ Examples:
 const collect = (text: string, previous?: readonly string[]) => [...(previous ?? []), text];
 
 interface ReconcileFlags {
-  since?: TimeArgument;
-  until?: TimeArgument;
+  since?: number;
+  until?: number;
   subscription?: readonly string[];
   dryRun?: true;
   check?: true;

@@ -1,7 +1,7 @@
 /** Flags that select notifications of the log, and their output in every format. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { addSpan, eventFlagText, readTime } from '../../core/cli/flags.ts';
+import { addSpan, eventFlagText } from '../../core/cli/flags.ts';
 import type { Io, Output } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-report.ts';
@@ -49,7 +49,7 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .addOption(
       new Option('--source <source>', 'source of the notification').choices(notificationSources),
     );
-  return addSpan(command, readTime(io), 'see --time').addOption(
+  return addSpan(command, io, 'see --time').addOption(
     new Option('--time <which>', 'time that --since and --until refer to')
       .choices(['received', 'notification'])
       .default('received'),

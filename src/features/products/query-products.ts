@@ -8,7 +8,6 @@ import {
   addTableFlags,
   limitOption,
   type OutputFlags,
-  readTime,
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
@@ -79,7 +78,7 @@ export const queryProductsCommand = defineCommand('products', {
       '--orderby <order>',
       'sort order: a field, then asc or desc (default: newest first)',
     );
-    addSpan(command, readTime(io), 'time of the first receipt')
+    addSpan(command, io, 'time of the first receipt')
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
       .option(
         '--after <key>',

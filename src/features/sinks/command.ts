@@ -5,9 +5,7 @@ import {
   confirm,
   dryRunOption,
   jsonOption,
-  readTimeArgument,
   readWindow,
-  type TimeArgument,
   yesOption,
 } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
@@ -176,7 +174,7 @@ const replayCommand = defineCommand('replay', {
   description: 'Deliver notifications of the log to a sink again.',
   flags: (command, io) => {
     command.requiredOption('--sink <name>', 'sink of earshot.config.ts');
-    return addSpan(command, readTimeArgument(io), 'time of receipt', 'start of the log')
+    return addSpan(command, io, 'time of receipt', 'start of the log')
       .option('--filter <expression>', '$filter expression (in addition to the filter of the sink)')
       .addOption(dryRunOption())
       .addOption(yesOption())
@@ -199,8 +197,8 @@ Examples:
 
 interface ReplayFlags {
   sink: string;
-  since?: TimeArgument;
-  until?: TimeArgument;
+  since?: number;
+  until?: number;
   filter?: string;
   dryRun?: true;
   yes?: true;
@@ -237,7 +235,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
 /** Returns the request; null if nothing was found. */
 function requestOf({ sink, filter = '', since, until }: ReplayFlags, { first, last }: Found) {
   if (first === null || last === null) return null;
-  const [sinceUs, untilUs] = [since?.us ?? null, until?.us ?? null];
+  const [sinceUs, untilUs] = [since ?? null, until ?? null];
   const [afterPosition, lastPosition] = [first.position - 1, last.position];
   return { sink, filter, sinceUs, untilUs, afterPosition, lastPosition };
 }
@@ -262,7 +260,7 @@ async function countMatching(
   const found: Found = { count: 0, first: null, last: null };
   const progress = createProgressLine(io.stderr);
   let checked = 0;
-  const rows = store.find({ sinceUs: flags.since?.us, untilUs: flags.until?.us, order: 'oldest' });
+  const rows = store.find({ sinceUs: flags.since, untilUs: flags.until, order: 'oldest' });
   for await (const row of rows) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Interrupted. Nothing was changed.');
     checked += 1;
@@ -289,8 +287,8 @@ function wantsOf(definition: SinkDefinition, store: Store, filter: string | unde
 /** Describes the time range, the count, and the times of the first and last notification. */
 function previewText({ count, first, last }: Found, flags: ReplayFlags): string {
   const { sink, since, until, filter, dryRun, yes } = flags;
-  const from = since === undefined ? 'the start of the log' : shortDateUs(since.us);
-  const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until.us)} (UTC)`;
+  const from = since === undefined ? 'the start of the log' : shortDateUs(since);
+  const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until)} (UTC)`;
   if (first === null || last === null) {
     const matching = filter === undefined ? '' : ' and the filter';
     return `${window}: no notification matches the rules of ${sink}${matching}.`;

@@ -1,14 +1,7 @@
 /** `earshot summarize`: writes summaries with a language model. */
 import { Option } from 'commander';
 import { defineCommand } from '../../core/cli/command.ts';
-import {
-  dryRunOption,
-  jsonOption,
-  limitOption,
-  readTime,
-  sinceOption,
-  untilOption,
-} from '../../core/cli/flags.ts';
+import { addSpan, dryRunOption, jsonOption, limitOption } from '../../core/cli/flags.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { SummarizeFlags } from './run-summarize.ts';
 import { digestWindows } from './terms.ts';
@@ -16,8 +9,7 @@ import { digestWindows } from './terms.ts';
 export const summarizeCommand = defineCommand('summarize', {
   description: 'Write the summaries that the configuration or the flags select.',
   flags: (command, io) => {
-    const time = readTime(io);
-    return command
+    command
       .option('--each', 'write one summary per product and ignore the configured rules')
       .addOption(
         new Option(
@@ -26,9 +18,8 @@ export const summarizeCommand = defineCommand('summarize', {
         )
           .choices(digestWindows)
           .conflicts('each'),
-      )
-      .addOption(sinceOption(time, 'time of the first receipt'))
-      .addOption(untilOption(time))
+      );
+    return addSpan(command, io, 'time of the first receipt')
       .option('--filter <expression>', '$filter expression (selects products)')
       .option('--subscription <name>', 'subscription name (default: all)')
       .addOption(limitOption({ note: 'unlimited; a row is a summary to write, the newest first' }))

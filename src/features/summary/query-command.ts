@@ -8,7 +8,6 @@ import {
   beforeOption,
   limitOption,
   type OutputFlags,
-  readTime,
 } from '../../core/cli/flags.ts';
 import type { Io, Output } from '../../core/cli/io.ts';
 import { painter, wrapText, writeOut } from '../../core/cli/output.ts';
@@ -52,7 +51,7 @@ export const querySummariesCommand = defineCommand('summaries', {
       .addOption(new Option('--state <state>', 'state of the summary').choices(summaryStates))
       .option('--product-id <id>', 'id of the product')
       .option('--subscription <name>', 'subscription name (default: all)');
-    addSpan(command, readTime(io), 'when the summary was requested')
+    addSpan(command, io, 'when the summary was requested')
       .addOption(beforeOption())
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);

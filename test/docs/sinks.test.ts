@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadEachSink } from '../../src/features/sinks/definitions.ts';
-import type { FormatName, SinkDocument } from '../../src/features/sinks/document.ts';
+import type { SinkDocument } from '../../src/features/sinks/document.ts';
+import type { FormatName } from '../../src/features/sinks/formats.ts';
 import { openTarget } from '../../src/features/sinks/registry.ts';
 import { sinkSchema } from '../../src/features/sinks/settings.ts';
 import type { OpenContext } from '../../src/features/sinks/target.ts';
@@ -14,7 +15,12 @@ import { hasMosquitto, startMosquitto } from '../features/sinks/mosquitto.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
 import { startBroker } from '../features/sinks/simulated-broker.ts';
 import { openSinkContext } from '../features/sinks/sink-context.ts';
-import { definition, messageUrls, mqttTarget } from '../features/sinks/sink-definition.ts';
+import {
+  definition,
+  messageUrls,
+  mqttTarget,
+  webhookTarget,
+} from '../features/sinks/sink-definition.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { settings } from '../helpers/settings.ts';
 import { blocks } from './console-sessions.ts';
@@ -67,8 +73,7 @@ describe('docs/sinks.md', () => {
   it('names every field of the document, and shows it as it is delivered', async () => {
     const hook = await startHook();
     const { start } = await openPageContext();
-    const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
-    start(definition(target, { name: shown.sink }));
+    start(definition(webhookTarget(hook.url), { name: shown.sink }));
     await expect.poll(() => hook.received.length).toBe(1);
     expect(hook.received[0]?.data).toEqual(shown);
     const list = page.slice(page.indexOf('- `id`: '), page.indexOf('\n## Command'));

@@ -1,12 +1,9 @@
-/** The JSON document that a sink receives for each notification, the rules that select it, and other formats of messages. */
+/** The JSON document that a sink receives for each notification, and the rules that select it. */
 
-import { createHash } from 'node:crypto';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
-import { toGeoJson } from '../../filter/geometry/geojson.ts';
-import { polygonsOf } from '../../filter/geometry/ring.ts';
 import { type ProductView, productView, recordIn } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/values.ts';
 import type { SinkRules } from './terms.ts';
@@ -133,140 +130,7 @@ function testsOf(filter: string): ProductTest[] {
   return tree === null ? [] : [compileFilter(tree)];
 }
 
-/** Values of the field `format` of a sink; the first one is the default. Each kind lists its own. */
-export const formatNames = ['document', 'cloudevents', 'wis2'] as const;
-export type FormatName = (typeof formatNames)[number];
-
-/** URLs in messages. */
-export interface MessageUrls {
-  /** Catalogue, without `/odata/v1` and without a last slash. */
-  catalogue: string;
-  /** Public URL of this receiver; undefined if it is not configured. */
-  receiver: string | undefined;
-}
-
 /** Returns the view of the product in a document; also usable without a record. */
 export function viewOf({ productId, productName, value }: SinkDocument): ProductView {
   return productView({ Id: productId, Name: productName, ...value });
-}
-
-/** Media type of a CloudEvent in the structured mode of the JSON format. */
-export const cloudEventType = 'application/cloudevents+json';
-
-/**
- * A reversed domain name, as CloudEvents recommends. The project owns no domain; names below `internal` belong to nobody
- * (reserved for private use).
- */
-const cloudEventTypePrefix = 'internal.earshot.product.';
-
-/** Builds a CloudEvent (CloudEvents 1.0, JSON format). Its data is the document. */
-export function cloudEventOf(item: SinkDocument, urls: Pick<MessageUrls, 'receiver'>) {
-  return {
-    specversion: '1.0',
-    id: item.id,
-    source: sourceOf(urls),
-    type: `${cloudEventTypePrefix}${item.event}`,
-    subject: item.productId,
-    time: item.notificationDate ?? item.receivedAt,
-    datacontenttype: 'application/json',
-    data: item,
-  };
-}
-
-/** Identifies this receiver. The id of a document is unique within it. */
-function sourceOf({ receiver }: Pick<MessageUrls, 'receiver'>): string {
-  return receiver ?? 'urn:earshot:receiver';
-}
-
-/** Maximum size of a WIS2 message (WNM 1, /req/core/message_size). */
-const wis2BytesMax = 8_192;
-
-interface Wis2Context {
-  urls: MessageUrls;
-  /** Time of publication. */
-  nowUs: number;
-  /** Identifier of the discovery metadata record; null without one. */
-  metadataId: string | null;
-}
-
-/**
- * Builds a WIS2 Notification Message (WNM 1, https://wmo-im.github.io/wis2-notification-message) as JSON. The id depends
- * only on the document, so that a repeated delivery has the same one. A footprint that does not fit into the maximum
- * size, or that is not a single polygon or point, is omitted: the standard requires a null geometry then.
- */
-export function wis2Text(item: SinkDocument, context: Wis2Context): string {
-  const view = viewOf(item);
-  const message = wis2Message(item, view, context);
-  const text = JSON.stringify(message);
-  if (Buffer.byteLength(text) <= wis2BytesMax) return text;
-  return JSON.stringify({ ...message, geometry: null });
-}
-
-function wis2Message(
-  item: SinkDocument,
-  view: ProductView,
-  { urls, nowUs, metadataId }: Wis2Context,
-) {
-  const { productId, productName, event } = item;
-  return {
-    id: uuidOf(`${sourceOf(urls)} ${item.id}`),
-    conformsTo: ['http://wis.wmo.int/spec/wnm/1/conf/core'],
-    type: 'Feature',
-    geometry: wis2Geometry(view),
-    properties: {
-      // The same for each notification of a product. Names are not unique, and ids alone are opaque.
-      data_id: productName === null ? productId : `${productName}/${productId}`,
-      ...(metadataId !== null && { metadata_id: metadataId }),
-      pubtime: formatDateUs(nowUs),
-      ...wis2Times(view),
-    },
-    links: [
-      {
-        href: `${urls.catalogue}/odata/v1/Products(${encodeURIComponent(productId.toWellFormed())})/$value`,
-        rel: relations.get(event) ?? 'update',
-        security: { default: { type: 'http', scheme: 'bearer', description: loginAdvice } },
-      },
-    ],
-  };
-}
-
-/** Link relation of each event; a new event of the catalogue is an update. */
-const relations: ReadonlyMap<string, string> = new Map([
-  ['created', 'canonical'],
-  ['modified', 'update'],
-  ['deleted', 'deletion'],
-]);
-
-const loginAdvice = 'Access token of an account of the catalogue.';
-
-/** Namespace of the ids of messages (RFC 9562, 5.5); random, and never changed. */
-const namespace = Buffer.from('b1f0c2a45d7e4f0c9a3e6d81f2c47b95', 'hex');
-
-/** Returns the UUID, version 5, of a name: the same name has the same UUID. */
-function uuidOf(name: string): string {
-  const bytes = createHash('sha1').update(namespace).update(name).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}
-
-/** Returns a GeoJSON Point or Polygon, the only permitted types; null for other footprints. */
-function wis2Geometry(view: ProductView) {
-  const geometry = view.geometry();
-  if (geometry === null) return null;
-  const written = toGeoJson(geometry);
-  if (written.type === 'Point') return written;
-  const polygons = written.type === 'GeometryCollection' ? [] : polygonsOf(written);
-  const [coordinates = [], ...others] = polygons;
-  const isPolygon = coordinates.length > 0 && coordinates.every((ring) => ring.length >= 4);
-  return isPolygon && others.length === 0 ? { type: 'Polygon' as const, coordinates } : null;
-}
-
-function wis2Times(view: ProductView) {
-  const [startUs, endUs] = [view.dateUs('ContentDate/Start'), view.dateUs('ContentDate/End')];
-  if (startUs === null || endUs === null || startUs === endUs) {
-    const us = startUs ?? endUs;
-    return { datetime: us === null ? null : formatDateUs(us) };
-  }
-  return { start_datetime: formatDateUs(startUs), end_datetime: formatDateUs(endUs) };
 }

@@ -13,7 +13,7 @@ import {
   unknownDelivery,
   unknownSubscriptions,
 } from './definitions.ts';
-import type { MessageUrls } from './document.ts';
+import type { MessageUrls } from './formats.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { DeliveryState } from './terms.ts';
 

@@ -5,7 +5,7 @@ import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { type Evaluation, type Finding, finding } from '../../core/terms/evaluation.ts';
-import type { MessageUrls } from './document.ts';
+import type { MessageUrls } from './formats.ts';
 import {
   type AnySinkKind,
   type CheckContext,

@@ -8,7 +8,7 @@ import { filterSchema } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';
-import { formatNames } from './document.ts';
+import { type FormatName, formats } from './formats.ts';
 import { type SinkKindName, type SinkTarget, sinkKinds } from './registry.ts';
 import type { AnySinkKind, ReadFile } from './target.ts';
 import { sinkNamePattern } from './terms.ts';
@@ -55,7 +55,7 @@ export const sinkSchema = z
       /** Filter of products; by default every product. */
       filter: filterSchema.default(''),
       /** Format of messages; by default the document. */
-      format: z.enum(formatNames).optional(),
+      format: z.enum(Object.keys(formats) as FormatName[]).default('document'),
       /** Start of a new sink: future notifications (`now`, default), or the `start` of the log. */
       from: z.enum(['now', 'start']).default('now'),
       /** Maximum number of concurrent deliveries; the default depends on the kind. */
@@ -75,9 +75,8 @@ export const sinkSchema = z
     const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
     for (const fault of faults) context.addIssue(fault);
     for (const name of names.filter((one) => sink[one] !== undefined)) {
-      const { formats = [] }: AnySinkKind = sinkKinds[name];
-      const allowed = ['document', ...formats];
-      if (allowed.includes(sink.format ?? 'document')) continue;
+      const { formats: allowed = ['document'] }: AnySinkKind = sinkKinds[name];
+      if (allowed.includes(sink.format)) continue;
       const message = `must be ${listed(allowed)} for this kind of sink`;
       context.addIssue({ code: 'custom', path: ['format'], message });
     }

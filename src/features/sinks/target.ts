@@ -5,7 +5,8 @@ import type { RunProgram } from '../../core/host/run-program.ts';
 import { holdsCertificates } from '../../core/http/tls-settings.ts';
 import { type Evaluation, evaluation } from '../../core/terms/evaluation.ts';
 import type { Cursors, Logger, NotificationLog } from '../../core/terms/ports.ts';
-import type { FormatName, MessageUrls, SinkDocument } from './document.ts';
+import type { SinkDocument } from './document.ts';
+import type { FormatName, MessageUrls } from './formats.ts';
 import type { SinkRules, Sinks } from './terms.ts';
 
 /**
@@ -44,7 +45,7 @@ interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: SinkFields<Fields>): string[];
-  /** Formats that it supports, in addition to `document`. */
+  /** Formats that it supports; by default `document`. */
   formats?: readonly FormatName[];
   /** Default number of deliveries at a time. */
   concurrency: number;
@@ -54,7 +55,7 @@ interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
 
 /** The kind's own fields of a sink, and the format that all kinds share. */
 type SinkFields<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>> & {
-  format?: FormatName | undefined;
+  format: FormatName;
 };
 
 /** Any kind. Callers must only pass fields and settings of that kind. */

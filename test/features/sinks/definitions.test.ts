@@ -44,7 +44,7 @@ describe('sinks', () => {
     const expected: [name: string, concurrency: number, target: object][] = [
       ['act', 2, { kind: 'command', command: ['python3', 'act.py', ''] }],
       ['broker', 32, mqttTarget('mqtt://127.0.0.1:1883')],
-      ['bus', 32, { kind: 'nats', ...nats, login: null, ca: null }],
+      ['bus', 32, { kind: 'nats', ...nats, login: null, ca: null, format: 'document' }],
       ['gis', 16, postgresTarget('postgres:///gis?host=/run/postgresql')],
       ['web', 8, webhookTarget('https://hooks.example.org/x?a=b')],
     ];

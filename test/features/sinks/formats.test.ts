@@ -60,7 +60,7 @@ describe('a CloudEvent', () => {
   it('has a constant source without a public URL', async () => {
     const urls = { ...messageUrls, receiver: undefined };
     const [packet] = await published([{}], { format }, urls);
-    const contentType = 'application/cloudevents+json; charset=utf-8';
+    const contentType = 'application/cloudevents+json';
     expect(packet?.properties).toMatchObject({ contentType });
     expect(JSON.parse(String(packet?.payload)).source).toBe('urn:earshot:receiver');
   });

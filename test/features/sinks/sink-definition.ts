@@ -1,5 +1,5 @@
 /** A basic sink, and targets. This file is also loaded without a test runner. */
-import type { MessageUrls } from '../../../src/features/sinks/document.ts';
+import type { MessageUrls } from '../../../src/features/sinks/formats.ts';
 import type { SinkDefinition, SinkTarget } from '../../../src/features/sinks/registry.ts';
 
 /** URLs in messages. */
@@ -31,13 +31,13 @@ type OfKind<Kind extends SinkTarget['kind']> = Extract<SinkTarget, { kind: Kind 
 
 /** An unsigned webhook without a certificate authority of its own. */
 export const webhookTarget = (url: string, fields: Partial<OfKind<'webhook'>> = {}) =>
-  ({ kind: 'webhook', url, secret: null, ca: null, ...fields }) as const;
+  ({ kind: 'webhook', url, secret: null, ca: null, format: 'document', ...fields }) as const;
 
 /** A server of NATS without a login. */
 export const natsTarget = (server: string, fields: Partial<OfKind<'nats'>> = {}) =>
   ({
     ...{ kind: 'nats', servers: [server], subject: 'earshot.products' },
-    ...{ login: null, ca: null, ...fields },
+    ...{ login: null, ca: null, format: 'document', ...fields },
   }) satisfies SinkTarget;
 
 export function mqttTarget(url: string, fields: Partial<OfKind<'mqtt'>> = {}): OfKind<'mqtt'> {

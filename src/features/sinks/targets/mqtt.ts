@@ -4,15 +4,8 @@ import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { isLoopbackHost } from '../../../core/http/network-address.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
-import type { SinkDocument } from '../document.ts';
-import {
-  cloudEventOf,
-  cloudEventType,
-  type FormatName,
-  type MessageUrls,
-  viewOf,
-  wis2Text,
-} from '../document.ts';
+import { type SinkDocument, viewOf } from '../document.ts';
+import { type FormatName, formats, type MessageUrls } from '../formats.ts';
 import {
   aborted,
   certificatesForm,
@@ -117,9 +110,9 @@ export const mqtt = defineSinkKind({
     mqtt?.metadataId === undefined || format === 'wis2'
       ? []
       : ["mqtt.metadataId requires format: 'wis2'"],
-  formats: ['cloudevents', 'wis2'],
+  formats: ['document', 'cloudevents', 'wis2'],
   concurrency: 32,
-  settings: ({ mqtt, format = 'document' }, readFile): MqttSettings => {
+  settings: ({ mqtt, format }, readFile): MqttSettings => {
     if (mqtt === undefined) throw new Error('The schema requires a target.');
     const { url, topic, retain, user, clientId, metadataId } = mqtt;
     const password = readFile('mqtt.passwordFile', mqtt.passwordFile, secretForm);
@@ -206,23 +199,9 @@ function messageOf(
     id: item.id,
     // A retained message is the newest of its topic; these two are not.
     isRetained: isRetained && !item.replay && item.test !== true,
-    ...bodyOf(),
+    contentType: formats[format].mediaType,
+    payload: formats[format].write(item, { urls, nowUs: nowUs(), metadataId }),
   };
-
-  function bodyOf() {
-    switch (format) {
-      case 'document':
-        return { contentType: 'application/json', payload: JSON.stringify(item) };
-      case 'cloudevents': {
-        const contentType = `${cloudEventType}; charset=utf-8`;
-        return { contentType, payload: JSON.stringify(cloudEventOf(item, urls)) };
-      }
-      case 'wis2': {
-        const payload = wis2Text(item, { urls, nowUs: nowUs(), metadataId });
-        return { contentType: 'application/geo+json', payload };
-      }
-    }
-  }
 }
 
 /** Fills the template. Values from outside must not add a level or a wildcard, nor characters that brokers reject. */

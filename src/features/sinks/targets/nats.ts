@@ -7,7 +7,7 @@ import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { type Evaluation, evaluation, ok } from '../../../core/terms/evaluation.ts';
 import type { SinkDocument } from '../document.ts';
-import { cloudEventOf, cloudEventType, type FormatName } from '../document.ts';
+import { type FormatName, formats } from '../formats.ts';
 import {
   aborted,
   certificatesForm,
@@ -26,7 +26,7 @@ export interface NatsSettings {
   subject: string;
   login: { user: string; pass: string } | { token: string } | null;
   ca: string | null;
-  format?: FormatName;
+  format: FormatName;
 }
 
 const serverForm =
@@ -104,7 +104,7 @@ export const nats = defineSinkKind({
     /** A stream of NATS JetStream. */
     nats: natsSchema.optional(),
   },
-  formats: ['cloudevents'],
+  formats: ['document', 'cloudevents'],
   concurrency: 32,
   settings: ({ nats, format }, readFile): NatsSettings => {
     if (nats === undefined) throw new Error('The schema requires a target.');
@@ -118,24 +118,24 @@ export const nats = defineSinkKind({
       subject,
       login: token === null ? login : { token },
       ca,
-      ...(format && { format }),
+      format,
     };
   },
-  open: (target, { name, timeoutMs, urls }) => {
-    const isCloudEvent = target.format === 'cloudevents';
+  open: (target, { name, timeoutMs, urls, nowUs }) => {
+    const { mediaType, write } = formats[target.format];
     const connection = createConnection((signal) => openNats(target, name, signal));
     return {
       deliver: async (item, signal) => {
         const subject = subjectFor(target.subject, item);
         // Outside of the `try`: a document that cannot be serialized is not the server's fault.
-        const message = JSON.stringify(isCloudEvent ? cloudEventOf(item, urls) : item);
+        const message = write(item, { urls, nowUs: nowUs() });
         const library = await loadLibrary();
         const publish = async () => {
           const stream = library.jetstream(await connection.current());
           // Longer than the signal, whose reason says more than the library's error.
           const timeout = timeoutMs + connectTimeoutMs;
           const headers = library.headers();
-          if (isCloudEvent) headers.set('content-type', cloudEventType);
+          headers.set('content-type', mediaType);
           await stream.publish(subject, message, { msgID: item.id, timeout, headers });
         };
         try {

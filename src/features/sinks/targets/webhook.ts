@@ -15,7 +15,7 @@ import { exactUrl } from '../../../core/http/network-address.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../../core/http/service-error.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { ok } from '../../../core/terms/evaluation.ts';
-import { cloudEventOf, cloudEventType, type FormatName } from '../document.ts';
+import { type FormatName, formats } from '../formats.ts';
 import {
   certificatesForm,
   defineSinkKind,
@@ -51,14 +51,14 @@ export interface WebhookSettings {
   url: string;
   secret: string | null;
   ca: string | null;
-  format?: FormatName;
+  format: FormatName;
 }
 
 /**
  * Posts `{ type, timestamp, data }`: for example `product.created`, the time of receipt, and the document. Sends the
  * headers of Standard Webhooks; `webhook-signature` only with a secret. Any 2xx status acknowledges the item, even if
- * the body fails. With the format `cloudevents`, the body is a CloudEvent instead, and signed the same way. Does not
- * follow redirects, so that items are only sent to the configured URL.
+ * the body fails. In another format, the body is that message instead, and signed the same way. Does not follow
+ * redirects, so that items are only sent to the configured URL.
  */
 export const webhook = defineSinkKind({
   fields: {
@@ -79,28 +79,28 @@ export const webhook = defineSinkKind({
     }
     return faults;
   },
-  formats: ['cloudevents'],
+  formats: ['document', 'cloudevents'],
   concurrency: 8,
   settings: ({ webhook: url = '', secretFile, ca, format }, readFile): WebhookSettings => ({
     url,
     secret: readFile('secretFile', secretFile, webhookSecretForm),
     ca: readFile('ca', ca, certificatesForm),
-    ...(format && { format }),
+    format,
   }),
-  open: ({ url, secret, ca, format }, context) => {
-    const isCloudEvent = format === 'cloudevents';
+  open: ({ url, secret, ca, format }, { urls, nowUs }) => {
+    const { mediaType, write } = formats[format];
     const agent = url.startsWith('https:') ? agentTrusting(ca) : undefined;
     return {
       deliver: async (item, signal) => {
         const { id, event, receivedAt } = item;
-        const document = isCloudEvent
-          ? cloudEventOf(item, context.urls)
-          : { type: `product.${event}`, timestamp: receivedAt, data: item };
-        const body = JSON.stringify(document);
+        const body =
+          format === 'document'
+            ? JSON.stringify({ type: `product.${event}`, timestamp: receivedAt, data: item })
+            : write(item, { urls, nowUs: nowUs() });
         // New for each attempt, because receivers reject timestamps older than some minutes.
-        const timestamp = String(Math.floor(context.nowUs() / 1_000_000));
+        const timestamp = String(Math.floor(nowUs() / 1_000_000));
         const headers = {
-          'content-type': isCloudEvent ? cloudEventType : 'application/json',
+          'content-type': mediaType,
           'content-length': Buffer.byteLength(body),
           'user-agent': 'earshot',
           'webhook-id': id,

@@ -275,6 +275,10 @@ export type NotificationSource = (typeof notificationSources)[number];
 
 export const alertLevels = ['warning', 'critical'] as const;
 
+/** State of an alert, as it is sent: its level while it is active. */
+export const alertStates = [...alertLevels, 'resolved'] as const;
+export type AlertState = (typeof alertStates)[number];
+
 /** Notification channels. */
 export const alertChannels = ['url', 'command'] as const;
 export type AlertChannel = (typeof alertChannels)[number];

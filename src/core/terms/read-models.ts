@@ -9,6 +9,7 @@ import { faultCodes } from './notification.ts';
 import {
   alertChannels,
   alertLevels,
+  alertStates,
   notificationSources,
   summaryKinds,
   summaryStates,
@@ -133,7 +134,16 @@ export const alertSchema = z.object({
   raisedAtUs: z.number(),
   resolvedAtUs: z.number().nullable().describe('Null for an active alert.'),
   channels: z
-    .array(z.enum(alertChannels))
+    .array(
+      z.object({
+        channel: z.enum(alertChannels),
+        sent: z
+          .enum(alertStates)
+          .nullable()
+          .describe('State that the channel has accepted; null before the first success.'),
+        error: z.string().nullable().describe('Error of the last attempt; null if it succeeded.'),
+      }),
+    )
     .describe('Channels through which the alert was or will be sent.'),
 });
 

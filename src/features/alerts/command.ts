@@ -67,12 +67,10 @@ function showAlerts(
     const alerts = await stored.alerts({ all, limit, beforeId, sinceUs, untilUs });
     if (json) await writeJson(io.stdout, alerts.map(toAlertJson));
     else {
-      const nowUs = io.nowUs();
-      const context = { unsent: await stored.unsentDeliveries(nowUs), nowUs };
       const none = all
         ? report.empty('No alerts.')
         : report.empty('No active alerts.', '`earshot alerts --all` also lists resolved ones.');
-      const blocks = alerts.length === 0 ? [none] : alertSections(alerts, context);
+      const blocks = alerts.length === 0 ? [none] : alertSections(alerts);
       await printReport(io, { title: 'Alerts', blocks });
       reportNextPage(io, { count: alerts.length, limit }, `--before ${alerts.at(-1)?.id}`);
     }

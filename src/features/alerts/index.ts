@@ -35,16 +35,12 @@ export const alerts = defineFeature({
       group: 'alerts',
       sharesCommits: true,
       operations: moduleFile('./sql', import.meta.url),
-      reader: (reads) => ({
-        ...pick(reads, ['alerts', 'unsentDeliveries']),
-        dueDeliveries: async (query) =>
-          (await reads.openDeliveries()) === 0 ? [] : reads.dueDeliveries(query),
-      }),
+      reader: (reads) => pick(reads, ['alerts', 'unsent']),
       store: (reader, writes) => ({
         ...reader,
-        ...pick(writes, ['settleFindings', 'settleDelivery']),
+        ...pick(writes, ['settleFindings', 'recordAttempt']),
       }),
-      repeated: ['openDeliveries'],
+      repeated: ['unsent'],
       lease: 'leader',
     }),
   ],

@@ -21,7 +21,6 @@ import {
 import { AppError } from '../../core/terms/app-error.ts';
 import { minuteUs, weekUs } from '../../core/terms/dates.ts';
 import type { Alert, AlertFinding, Check, Result } from '../../core/terms/evaluation.ts';
-import { alertChannels } from '../../core/terms/ports.ts';
 import type { JobContext } from '../../receiver/slots.ts';
 import { alertSenders, channelsOf, type DeliveryDeps, deliverDue, sendUnstored } from './notify.ts';
 import type { Alerts } from './terms.ts';
@@ -60,7 +59,7 @@ const defaultTiming = {
   /** Delay after the start, so that parts that need time to start are not checked too early. */
   firstMs: 30_000,
   intervalMs: 60_000,
-  /** Interval between checks for due deliveries. */
+  /** Interval between checks for unsent alerts. */
   deliveryIntervalMs: 10_000,
 };
 
@@ -80,12 +79,14 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<typeof defaultTim
       run: (signal) => watchOnce(deps, memory, signal),
       failed: 'watchdog round failed',
     },
-    // Includes channels that are no longer configured: their deliveries are given up.
-    ...alertChannels.map((channel) => ({
-      every: { firstMs: deliveryIntervalMs, intervalMs: deliveryIntervalMs },
-      run: (signal: AbortSignal) => deliverDue(deps, channel, signal),
-      failed: `failed to process alert deliveries to the ${channel}`,
-    })),
+    ...channelsOf(deps.senders).map((channel) => {
+      const state = { channel, failed: new Map() };
+      return {
+        every: { firstMs: deliveryIntervalMs, intervalMs: deliveryIntervalMs },
+        run: (signal: AbortSignal) => deliverDue(deps, state, signal),
+        failed: `failed to process alerts for the ${channel}`,
+      };
+    }),
   ];
   const started = jobs.map((job) => startJob({ ...job, stopGraceMs }, deps));
   return { stop: async () => void (await Promise.all(started.map((job) => job.stop()))) };

@@ -48,16 +48,15 @@ export const alertsPage: PageRoute = {
   back: '30d',
   list: async (parts, request) => {
     const { state, nowUs } = request;
-    const [active, unsent, resolved] = await Promise.all([
+    const [active, resolved] = await Promise.all([
       parts.alerts.alerts({ all: false, limit: activeMax }),
-      parts.alerts.unsentDeliveries(nowUs),
       resolvedAlerts(parts, request),
     ]);
     const none = report.empty(
       'No alert is active.',
       'The receiver checks every minute: subscriptions, coverage, certificate, disk, database, backup and sinks.',
     );
-    const sections = alertSections(active, { unsent, nowUs });
+    const sections = alertSections(active);
     return {
       title: 'Alerts',
       refresh: true,

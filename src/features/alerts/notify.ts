@@ -7,16 +7,11 @@ import { createRunProgram, type RunProgram } from '../../core/host/run-program.t
 import { createOutboundClient } from '../../core/http/outbound-client.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../core/http/service-error.ts';
 import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
-import { formatDateUs, minuteUs } from '../../core/terms/dates.ts';
-import type { AlertFinding } from '../../core/terms/evaluation.ts';
+import { dayUs, formatDateUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
+import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
 import { type AlertChannel, alertChannels } from '../../core/terms/ports.ts';
 import type { ChannelConfig } from './settings.ts';
-import {
-  type AlertDelivery,
-  type Alerts,
-  alertRetryDelayMaxUs,
-  channelVariables,
-} from './terms.ts';
+import { type Alerts, channelVariables, stateOf } from './terms.ts';
 
 /** Version of the document; incremented when a field changes its meaning or is removed. */
 export const alertMessageVersion = 1;
@@ -30,18 +25,15 @@ const shownEvidenceMax = 3;
 /** Chat systems truncate or refuse much longer lines. */
 const lineCharactersMax = 500;
 
-type Change = Pick<AlertDelivery, 'id' | 'alert' | 'change'>;
-
-/** Returns the message of a delivery. */
-export function alertMessage({ id, alert, change }: Change) {
+/** Returns the message about the state of an alert. Its id is the same when the message is repeated. */
+export function alertMessage(alert: Alert, id: string = stateOf(alert)) {
   const { kind, subject, level, text, evidence, nextStep } = alert;
   return {
     version: alertMessageVersion,
-    text: textOf({ alert, change }),
-    // Unique: the same message may arrive twice.
+    text: textOf(alert),
     id: `alert_${alert.id}_${id}`,
     alert: alert.id,
-    change,
+    change: alert.resolvedAtUs === null ? ('raised' as const) : ('resolved' as const),
     ...{ kind: kind as string, subject, level, problem: text, evidence, nextStep },
     raisedAt: formatDateUs(alert.raisedAtUs),
     resolvedAt: alert.resolvedAtUs === null ? null : formatDateUs(alert.resolvedAtUs),
@@ -56,15 +48,15 @@ export function testMessage(nowUs: number): AlertMessage {
     ...{ nextStep: 'No action needed.', resolvedAtUs: null },
   };
   // The id is unique: a receiver that drops repeated messages shows each test.
-  const message = alertMessage({ id: nowUs, alert, change: 'raised' });
+  const message = alertMessage(alert, String(nowUs));
   return { ...message, kind: 'test', text: `earshot: test message\n${alert.evidence[0]}` };
 }
 
-function textOf({ alert, change }: Omit<Change, 'id'>): string {
+function textOf(alert: Alert): string {
   const { kind, subject, level, text, evidence, nextStep } = alert;
   const about = subject === '' ? kind : `${kind} (${subject})`;
   const lines =
-    change === 'resolved'
+    alert.resolvedAtUs !== null
       ? [`earshot: resolved: ${about}`, `Problem: ${text}`]
       : [
           `earshot: ${level}: ${about}`,
@@ -99,48 +91,66 @@ export function channelsOf(senders: DeliveryDeps['senders']): AlertChannel[] {
   return alertChannels.filter((channel) => senders[channel] !== undefined);
 }
 
-/** Delay after the first failure; doubled by each further one. */
-const retryMinUs = minuteUs;
+/** Delay after the first failure of a message; doubled by each further one, up to the maximum. Both before jitter. */
+const retryUs = { min: minuteUs, max: hourUs };
 
 /** Six doubling delays, then one attempt per hour: about 24 hours in total. */
 const attemptsMax = 30;
 
-/** Maximum deliveries per call. */
-const deliveriesMax = 1_000;
+/** Time for which the resolution of an alert is sent. */
+const resolutionSentUs = dayUs;
+
+/** Maximum alerts per call. */
+const alertsMax = 1_000;
+
+/** Failed messages of a channel, by id. Only in memory: a restart repeats them. */
+export type FailedMessages = Map<string, { failures: number; retryAtUs: number }>;
 
 /**
- * Sends due deliveries of a channel, oldest first, and stops at the first failure: the channel is probably down, so
- * the rest waits for the next call. Gives up deliveries of a channel that is no longer configured. Rejects with
- * `unavailable` when the store cannot be used; then an alert may be sent twice.
+ * Sends the alerts whose state the channel has not accepted, by id, and stops at the first failure: the channel is
+ * probably down, so the rest waits for the next call. An alert waits for earlier ones of its kind and subject, unless
+ * they were given up. Rejects with `unavailable` when the store cannot be used; then an alert may be sent twice.
  */
 export async function deliverDue(
   deps: DeliveryDeps,
-  channel: AlertChannel,
+  { channel, failed }: { channel: AlertChannel; failed: FailedMessages },
   signal: AbortSignal,
 ): Promise<void> {
   const { alerts, senders, nowUs, log, random } = deps;
   const send = senders[channel];
-  for (const due of await alerts.dueDeliveries({ nowUs: nowUs(), limit: deliveriesMax, channel })) {
-    const { id, alert, attempts } = due;
-    const error =
-      send === undefined
-        ? `The channel ${channel} is no longer configured for alerts.`
-        : await attempt(send, alertMessage(due), signal);
-    const atUs = nowUs();
+  if (send === undefined) return;
+  // Whole hours, because the store remembers the answer to the same query.
+  const resolvedSinceUs = Math.floor(nowUs() / hourUs) * hourUs - resolutionSentUs;
+  const unsent = await alerts.unsent({ channel, resolvedSinceUs, limit: alertsMax });
+  const messages = unsent.map((alert) => ({ alert, message: alertMessage(alert) }));
+  for (const id of failed.keys()) {
+    if (!messages.some(({ message }) => message.id === id)) failed.delete(id);
+  }
+  const waiting = new Set<string>();
+  for (const { alert, message } of messages) {
+    const { id, kind, subject } = alert;
+    const key = `${kind} ${subject}`;
+    const { failures = 0, retryAtUs = 0 } = failed.get(message.id) ?? {};
+    if (failures >= attemptsMax) continue;
+    const waitUs = retryAtUs - nowUs();
+    // A longer time was set by a clock that ran ahead.
+    if (waiting.has(key) || (waitUs > 0 && waitUs <= 1.25 * retryUs.max)) {
+      waiting.add(key);
+      continue;
+    }
+    const error = await attempt(send, message, signal);
     if (error === null) {
-      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
+      await alerts.recordAttempt({ id, channel, sent: stateOf(alert) });
       continue;
     }
     // An abort is not a failure of the channel.
     if (signal.aborted) return;
-    const isLast = send === undefined || attempts + 1 >= attemptsMax;
-    const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
-    log.warn(fields, `failed to send an alert; ${isLast ? 'gave up' : 'retry scheduled'}`);
-    const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
-    const failed = { outcome: 'failed', nextAttemptAtUs: atUs + Math.round(waitUs) } as const;
-    const outcome = isLast ? ({ outcome: 'given-up' } as const) : failed;
-    await alerts.settleDelivery({ id, atUs, error, ...outcome });
-    if (send !== undefined) return;
+    const result = failures + 1 < attemptsMax ? 'retry scheduled' : 'gave up';
+    log.warn({ channel, kind, subject, reason: error }, `failed to send an alert; ${result}`);
+    const delayUs = jittered(Math.min(retryUs.max, retryUs.min * 2 ** failures), random);
+    const failure = { failures: failures + 1, retryAtUs: nowUs() + Math.round(delayUs) };
+    failed.set(message.id, failure);
+    return alerts.recordAttempt({ id, channel, error });
   }
 }
 
@@ -172,7 +182,7 @@ export async function sendUnstored(
     // After the clock was set back, the time may be in the future.
     if (Math.abs(now - (sentAtUs.get(key) ?? 0)) < repeatIntervalUs) return;
     const alert = { ...finding, id: 0, raisedAtUs: now, resolvedAtUs: null };
-    const reason = await attempt(send, alertMessage({ id: now, alert, change: 'raised' }), signal);
+    const reason = await attempt(send, alertMessage(alert, String(now)), signal);
     if (reason === null) sentAtUs.set(key, now);
     else if (!signal.aborted) log.error({ channel, reason }, 'failed to send an alert');
   };

@@ -1,23 +1,11 @@
 /** Reports of alerts: an alert shows the evaluation of its thing, and since when. */
 
-import { weekUs } from '../../core/terms/dates.ts';
 import { alertTitle } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
-import { type AlertDelivery, channelVariables, type ListedAlert } from './terms.ts';
-
-type Unsent = AlertDelivery & { isGivenUp: boolean };
-
-export interface AlertContext {
-  /** Deliveries that no channel has accepted yet. */
-  unsent: readonly Unsent[];
-  nowUs: number;
-}
+import { channelVariables, type ListedAlert } from './terms.ts';
 
 /** Reports alerts one by one. */
-export function alertSections(
-  alerts: readonly ListedAlert[],
-  context: AlertContext,
-): report.Block[] {
+export function alertSections(alerts: readonly ListedAlert[]): report.Block[] {
   return alerts.map((alert) => {
     const { id, raisedAtUs, resolvedAtUs } = alert;
     return {
@@ -27,7 +15,7 @@ export function alertSections(
           ['id', String(id)],
           ['since (UTC)', report.time(raisedAtUs)],
           ['resolved (UTC)', report.time(resolvedAtUs)],
-          ['sent to', channelText(alert, context)],
+          ['sent to', channelText(alert)],
         ),
       ],
     };
@@ -55,23 +43,14 @@ export function alertTable(alerts: readonly ListedAlert[], caption: string): rep
   );
 }
 
-/** Time for which the store knows a delivery that was given up. */
-const givenUpShownUs = weekUs;
-
 /** Names each channel, and why it has not accepted the alert. */
-function channelText({ id, channels, raisedAtUs }: ListedAlert, context: AlertContext): string {
-  const { unsent, nowUs } = context;
+function channelText({ channels }: ListedAlert): string {
   if (channels.length === 0) return 'nobody: no channel was configured';
-  const sent = nowUs - raisedAtUs < givenUpShownUs ? 'accepted' : 'nothing to be sent';
   return channels
-    .map((channel) => {
-      const own = unsent.find((one) => one.alert.id === id && one.channel === channel);
-      return `${channelVariables[channel]} (${own === undefined ? sent : unsentText(own)})`;
+    .map(({ channel, sent, error }) => {
+      const result =
+        error === null ? (sent === null ? 'not sent yet' : 'accepted') : `failed: ${error}`;
+      return `${channelVariables[channel]} (${result})`;
     })
     .join(', ');
-}
-
-function unsentText({ error, isGivenUp }: Unsent): string {
-  if (error === null) return 'not sent yet';
-  return `${isGivenUp ? 'failed, not retried' : 'failed, will be retried'}: ${error}`;
 }

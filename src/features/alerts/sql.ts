@@ -1,20 +1,13 @@
-/** Tables of alerts and of the deliveries to notification channels. */
+/** Table of alerts, with the state that each notification channel has accepted. */
 
-import { weekUs } from '../../core/terms/dates.ts';
 import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
 import type { AlertChannel } from '../../core/terms/ports.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
-import {
-  type AlertDelivery,
-  type AlertQuery,
-  type Alerts,
-  alertWaitMaxUs,
-  type ListedAlert,
-} from './terms.ts';
+import type { AlertQuery, AlertReader, Alerts, ListedAlert } from './terms.ts';
 
 export const schema = `
   -- Ids are never reused, so that a delayed answer cannot match another row.
-  -- \`evidence\` and \`channels\` (to which it was sent) are JSON arrays.
+  -- \`evidence\` and \`channels\` are JSON arrays.
   CREATE TABLE IF NOT EXISTS alert (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
@@ -29,38 +22,21 @@ export const schema = `
   ) STRICT;
   -- At most one active alert per kind and subject.
   CREATE UNIQUE INDEX IF NOT EXISTS alert_lasting ON alert (kind, subject) WHERE resolved_at_us IS NULL;
-  -- A successful delivery is removed. An abandoned one has \`ended_at_us\`, and is removed when it is not shown any more.
-  CREATE TABLE IF NOT EXISTS alert_delivery (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    alert_id INTEGER NOT NULL,
-    change TEXT NOT NULL,
-    channel TEXT NOT NULL,
-    attempts INTEGER NOT NULL,
-    due_at_us INTEGER NOT NULL,
-    error TEXT,
-    ended_at_us INTEGER
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS alert_delivery_waiting ON alert_delivery (channel, id) WHERE ended_at_us IS NULL;
+  CREATE INDEX IF NOT EXISTS alert_resolved ON alert (resolved_at_us) WHERE resolved_at_us IS NOT NULL;
 `;
 
 type Options<Name extends keyof Alerts> = Parameters<Alerts[Name]>[0];
 
-/** A stored row: `evidence` is JSON, written only by this module. */
-type StoredAlert = Omit<Alert, 'evidence'> & { evidence: string };
-
-type StoredDelivery = Omit<AlertDelivery, 'id' | 'alert'> & {
-  deliveryId: number;
-  isGivenUp: 0 | 1;
+/** A stored row, with JSON that only this module writes. */
+type StoredAlert = Omit<ListedAlert, 'evidence' | 'channels'> & {
+  evidence: string;
+  channels: string;
 };
 
-const alertColumns = `alert.id, alert.kind, alert.subject, alert.level, alert.text,
-  alert.evidence, alert.next_step AS nextStep, alert.raised_at_us AS raisedAtUs,
-  alert.resolved_at_us AS resolvedAtUs`;
+const alertColumns = `id, kind, subject, level, text, evidence, next_step AS nextStep, raised_at_us AS raisedAtUs,
+  resolved_at_us AS resolvedAtUs, channels`;
 
 const endless = Number.MAX_SAFE_INTEGER;
-
-/** Time for which an abandoned delivery is shown. */
-const abandonedShownUs = weekUs;
 
 export const reads = {
   /** Returns alerts by id, newest first: times are not in order after the clock was set back. */
@@ -70,52 +46,32 @@ export const reads = {
   ): ListedAlert[] {
     const source = all
       ? 'alert WHERE true'
-      : 'alert INDEXED BY alert_lasting WHERE alert.resolved_at_us IS NULL';
+      : 'alert INDEXED BY alert_lasting WHERE resolved_at_us IS NULL';
     const { beforeId = endless, sinceUs = -endless, untilUs = endless } = bounds;
-    return prepared<[object], StoredAlert & { channels: string }>(
+    return prepared<[object], StoredAlert>(
       database,
-      `SELECT ${alertColumns}, alert.channels FROM ${source}
-         AND alert.id < @beforeId AND alert.raised_at_us < @untilUs
-         AND (alert.resolved_at_us IS NULL OR alert.resolved_at_us >= @sinceUs)
-         ${resolved ? 'AND alert.resolved_at_us IS NOT NULL' : ''}
-       ORDER BY alert.id DESC LIMIT @limit`,
+      `SELECT ${alertColumns} FROM ${source}
+         AND id < @beforeId AND raised_at_us < @untilUs
+         AND (resolved_at_us IS NULL OR resolved_at_us >= @sinceUs)
+         ${resolved ? 'AND resolved_at_us IS NOT NULL' : ''}
+       ORDER BY id DESC LIMIT @limit`,
     )
       .all({ beforeId, sinceUs, untilUs, limit })
-      .map(({ channels, ...row }) => ({
-        ...alertIn(row),
-        channels: JSON.parse(channels) as AlertChannel[],
-      }));
+      .map(alertIn);
   },
 
-  /** Returns the number of deliveries that have not ended, due or not. */
-  openDeliveries(database: Database): number {
-    return Number(
-      prepared(database, 'SELECT count(*) FROM alert_delivery WHERE ended_at_us IS NULL')
-        .pluck()
-        .get(),
-    );
-  },
-
-  dueDeliveries(database: Database, options: Options<'dueDeliveries'>): AlertDelivery[] {
-    const isDue = `(due_at_us <= @nowUs OR due_at_us > @nowUs + ${alertWaitMaxUs})`;
-    const isNext = `NOT EXISTS (
-      SELECT 1 FROM alert_delivery AS earlier JOIN alert AS other ON other.id = earlier.alert_id
-      WHERE earlier.ended_at_us IS NULL AND earlier.channel = delivery.channel
-        AND earlier.id < delivery.id AND other.kind = alert.kind AND other.subject = alert.subject)`;
-    return deliveries(
+  unsent(database: Database, query: Parameters<AlertReader['unsent']>[0]): ListedAlert[] {
+    const isUnsent = `EXISTS (SELECT 1 FROM json_each(channels) AS one
+      WHERE one.value ->> 'channel' = @channel AND (one.value ->> 'sent' IS NULL
+        OR (resolved_at_us IS NULL AND level = 'critical' AND one.value ->> 'sent' = 'warning')
+        OR (resolved_at_us IS NOT NULL AND one.value ->> 'sent' <> 'resolved')))`;
+    return prepared<[object], StoredAlert>(
       database,
-      `WHERE delivery.ended_at_us IS NULL AND delivery.channel = @channel AND ${isDue} AND ${isNext}
-       ORDER BY delivery.id LIMIT @limit`,
-      options,
-    );
-  },
-
-  unsentDeliveries(database: Database, nowUs: number): (AlertDelivery & { isGivenUp: boolean })[] {
-    return deliveries(
-      database,
-      `WHERE delivery.ended_at_us IS NULL OR delivery.ended_at_us >= @sinceUs ORDER BY delivery.id`,
-      { sinceUs: nowUs - abandonedShownUs },
-    );
+      `SELECT ${alertColumns} FROM alert
+       WHERE (resolved_at_us IS NULL OR resolved_at_us >= @resolvedSinceUs) AND ${isUnsent} ORDER BY id LIMIT @limit`,
+    )
+      .all(query)
+      .map(alertIn);
   },
 };
 
@@ -130,44 +86,31 @@ export const writes = {
     const resolved: Alert[] = [];
     for (const finding of found.values()) {
       const before = activeAlert(database, finding);
-      const alert = raise(database, finding, { channels, atUs });
+      const alert = raise(database, finding, { before, channels, atUs });
       const isWorse = alert.level === 'critical' && before?.level !== 'critical';
-      if (before !== null && !isWorse) continue;
-      raised.push(alert);
-      queueDeliveries(database, alert, 'raised', { channels, atUs });
+      if (before === null || isWorse) raised.push(alert);
     }
     for (const one of checked) {
       const before = found.has(keyOf(one)) ? null : activeAlert(database, one);
-      if (before === null) continue;
-      resolved.push(resolve(database, before, atUs));
-      queueDeliveries(database, before, 'resolved', { channels, atUs });
+      if (before !== null) resolved.push(resolve(database, before, atUs));
     }
     return { raised, resolved };
   },
 
-  /** Changes only a waiting delivery. */
-  settleDelivery(database: Database, options: Options<'settleDelivery'>): void {
-    const { id, atUs, outcome } = options;
-    if (outcome === 'sent') {
-      prepared(database, 'DELETE FROM alert_delivery WHERE id = ? AND ended_at_us IS NULL').run(id);
-      return;
-    }
-    const isGivenUp = outcome === 'given-up';
-    prepared(
-      database,
-      `UPDATE alert_delivery SET attempts = attempts + 1, error = @error,
-         due_at_us = coalesce(@nextAttemptAtUs, due_at_us), ended_at_us = @endedAtUs
-       WHERE id = @id AND ended_at_us IS NULL`,
-    ).run({
-      id,
-      error: options.error,
-      nextAttemptAtUs: isGivenUp ? null : options.nextAttemptAtUs,
-      endedAtUs: isGivenUp ? atUs : null,
+  recordAttempt(database: Database, options: Options<'recordAttempt'>): void {
+    const { id, channel } = options;
+    const channels = prepared<[number], string>(database, 'SELECT channels FROM alert WHERE id = ?')
+      .pluck()
+      .get(id);
+    if (channels === undefined) return;
+    const changed = (JSON.parse(channels) as ListedAlert['channels']).map((one) => {
+      if (one.channel !== channel) return one;
+      return 'sent' in options
+        ? { channel, sent: options.sent, error: null }
+        : { ...one, error: options.error };
     });
-    if (!isGivenUp) return;
-    prepared(database, 'DELETE FROM alert_delivery WHERE ended_at_us < ?').run(
-      atUs - abandonedShownUs,
-    );
+    const text = JSON.stringify(changed);
+    prepared(database, 'UPDATE alert SET channels = ? WHERE id = ?').run(text, id);
   },
 };
 
@@ -175,7 +118,7 @@ type Subject = Pick<AlertFinding, 'kind' | 'subject'>;
 
 const keyOf = ({ kind, subject }: Subject) => `${kind} ${subject}`;
 
-function activeAlert(database: Database, { kind, subject }: Subject): Alert | null {
+function activeAlert(database: Database, { kind, subject }: Subject): ListedAlert | null {
   const row = prepared<[object], StoredAlert>(
     database,
     `SELECT ${alertColumns} FROM alert
@@ -184,71 +127,53 @@ function activeAlert(database: Database, { kind, subject }: Subject): Alert | nu
   return row === undefined ? null : alertIn(row);
 }
 
-/** Adds an alert, or updates the active one. */
+/** Adds an alert, or updates the active one. Channels that were added since then get it, too. */
 function raise(
   database: Database,
   finding: AlertFinding,
-  { channels, atUs }: { channels: readonly AlertChannel[]; atUs: number },
+  {
+    before,
+    channels,
+    atUs,
+  }: { before: ListedAlert | null; channels: readonly AlertChannel[]; atUs: number },
 ): Alert {
-  const evidence = JSON.stringify(finding.evidence);
+  const known = before?.channels ?? [];
+  const added = [...new Set(channels)].filter(
+    (one) => !known.some(({ channel }) => channel === one),
+  );
+  const all = [...known, ...added.map((channel) => ({ channel, sent: null, error: null }))];
   const row = prepared<[object], StoredAlert>(
     database,
     `INSERT INTO alert (kind, subject, level, text, evidence, next_step, raised_at_us, channels)
      VALUES (@kind, @subject, @level, @text, @evidence, @nextStep, @atUs, @channels)
      ON CONFLICT (kind, subject) WHERE resolved_at_us IS NULL DO UPDATE SET
        level = excluded.level, text = excluded.text, evidence = excluded.evidence,
-       next_step = excluded.next_step,
-       channels = iif(excluded.level = 'critical' AND alert.level <> 'critical',
-                      excluded.channels, alert.channels)
+       next_step = excluded.next_step, channels = excluded.channels
      RETURNING ${alertColumns}`,
-  ).get({ ...finding, evidence, atUs, channels: JSON.stringify(channels) });
+  ).get({
+    ...finding,
+    evidence: JSON.stringify(finding.evidence),
+    atUs,
+    channels: JSON.stringify(all),
+  });
   if (row === undefined) throw new Error('The alert is missing in its own transaction.');
-  return alertIn(row);
+  return withoutChannels(alertIn(row));
 }
 
 /** Never sets a time before the alert was raised, even when the clock was set back. */
-function resolve(database: Database, alert: Alert, atUs: number): Alert {
+function resolve(database: Database, alert: ListedAlert, atUs: number): Alert {
   const resolvedAtUs = Math.max(alert.raisedAtUs, atUs);
   const sql = 'UPDATE alert SET resolved_at_us = @resolvedAtUs WHERE id = @id';
   prepared(database, sql).run({ id: alert.id, resolvedAtUs });
-  return { ...alert, resolvedAtUs };
+  return { ...withoutChannels(alert), resolvedAtUs };
 }
 
-function queueDeliveries(
-  database: Database,
-  { id }: Pick<Alert, 'id'>,
-  change: AlertDelivery['change'],
-  { channels, atUs }: { channels: readonly AlertChannel[]; atUs: number },
-): void {
-  for (const channel of new Set(channels)) {
-    prepared(
-      database,
-      `INSERT INTO alert_delivery (alert_id, change, channel, attempts, due_at_us)
-       VALUES (@id, @change, @channel, 0, @atUs)`,
-    ).run({ id, change, channel, atUs });
-  }
-}
+const withoutChannels = ({ channels: _, ...alert }: ListedAlert): Alert => alert;
 
-/** Returns deliveries with the current state of their alerts. */
-function deliveries(
-  database: Database,
-  which: string,
-  values: object,
-): (AlertDelivery & { isGivenUp: boolean })[] {
-  return prepared<[object], StoredAlert & StoredDelivery>(
-    database,
-    `SELECT ${alertColumns}, delivery.id AS deliveryId, delivery.change, delivery.channel,
-       delivery.attempts, delivery.due_at_us AS dueAtUs, delivery.error,
-       delivery.ended_at_us IS NOT NULL AS isGivenUp
-     FROM alert_delivery AS delivery JOIN alert ON alert.id = delivery.alert_id ${which}`,
-  )
-    .all(values)
-    .map(({ deliveryId: id, change, channel, attempts, dueAtUs, error, isGivenUp, ...alert }) => ({
-      ...{ id, alert: alertIn(alert), change, channel, attempts, dueAtUs, error },
-      isGivenUp: isGivenUp === 1,
-    }));
-}
-
-function alertIn({ evidence, ...row }: StoredAlert): Alert {
-  return { ...row, evidence: JSON.parse(evidence) as string[] };
+function alertIn({ evidence, channels, ...row }: StoredAlert): ListedAlert {
+  return {
+    ...row,
+    evidence: JSON.parse(evidence) as ListedAlert['evidence'],
+    channels: JSON.parse(channels) as ListedAlert['channels'],
+  };
 }

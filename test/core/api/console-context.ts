@@ -232,7 +232,7 @@ export function createMemoryOperations(): Pick<
       quarantinedCount: async () => 0,
       quarantineEntry: () => Promise.reject(new AppError('not_found', 'There is no such body.')),
     },
-    alerts: { alerts: none, dueDeliveries: none, unsentDeliveries: none },
+    alerts: { alerts: none, unsent: none },
     sinks: {
       ...{ due: none, deliveries: none, counts: none, replays: none },
       ...{ nextDueAtUs: async () => null },

@@ -17,7 +17,12 @@ export function alertRow(id: number, changes: Partial<ListedAlert> = {}): Listed
   return {
     ...{ id, kind: 'silence', subject: 'alps', level: 'warning', text: 'It is silent.' },
     ...{ evidence: ['Usually 20 an hour.'], nextStep: 'Run `earshot doctor`.' },
-    ...{ raisedAtUs: seenUs, resolvedAtUs: null, channels: ['url'], ...changes },
+    ...{
+      raisedAtUs: seenUs,
+      resolvedAtUs: null,
+      channels: [{ channel: 'url' as const, sent: 'warning' as const, error: null }],
+      ...changes,
+    },
   };
 }
 

@@ -16,4 +16,5 @@ const about = { checked: [], findings: [finding], channels: ['url'], atUs: nowUs
 await alerts.settleFindings(about);
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const senders = { url: createUrlSender(url, { fetch, random }) };
-await deliverDue({ alerts, senders, nowUs, random, log }, 'url', new AbortController().signal);
+const state = { channel: 'url', failed: new Map() } as const;
+await deliverDue({ alerts, senders, nowUs, random, log }, state, new AbortController().signal);

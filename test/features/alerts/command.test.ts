@@ -84,7 +84,7 @@ describe('earshot alerts', () => {
   it('--json prints every field, newest first', async () => {
     const { earshot } = await openContext();
     const at = (hour: string) => `2026-05-02T${hour}:00:00.000000Z`;
-    const channels = ['url'];
+    const channels = [{ channel: 'url', sent: null, error: null }];
     expect(await printedJson(earshot('alerts --all --json'))).toEqual([
       { ...silence, id: 2, raisedAt: at('11'), resolvedAt: null, channels },
       { ...disk, id: 1, raisedAt: at('07'), resolvedAt: at('08'), channels },
@@ -96,12 +96,10 @@ describe('earshot alerts', () => {
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
       await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
-      const [url] = await alerts.dueDeliveries({ nowUs, limit: 9, channel: 'url' });
-      const failed = { outcome: 'failed', error: 'no answer', nextAttemptAtUs: nowUs + 1 } as const;
-      await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
+      await alerts.recordAttempt({ id: 1, channel: 'url', error: 'no answer' });
     });
     expect((await earshot('alerts')).out).toContain(
-      'EARSHOT_ALERT_URL (failed, will be retried: no answer), EARSHOT_ALERT_COMMAND (not sent yet)',
+      'EARSHOT_ALERT_URL (failed: no answer), EARSHOT_ALERT_COMMAND (not sent yet)',
     );
   });
 

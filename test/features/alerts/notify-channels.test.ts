@@ -12,6 +12,7 @@ import { quoted } from '../../../src/core/terms/text.ts';
 import { checkAlerts } from '../../../src/features/alerts/doctor.ts';
 import { startWatchdog } from '../../../src/features/alerts/job.ts';
 import {
+  type AlertMessage,
   type AlertSender,
   alertMessage,
   createCommandSender,
@@ -47,7 +48,7 @@ const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
   ...fields,
 });
 const alert = { ...finding(), id: 3, raisedAtUs: beginUs, resolvedAtUs: null };
-const message = alertMessage({ id: 7, alert, change: 'raised' });
+const message = alertMessage(alert);
 
 const urlSender = (url: string, timeoutMs = 10_000) =>
   createUrlSender(url, { fetch, random: () => 0.5, timeoutMs });
@@ -60,7 +61,12 @@ function raise({ store }: TestContext, findings: readonly AlertFinding[], atUs =
 
 describe('a message', () => {
   it('has a text for chat systems, without mentions and markup', () => {
-    expect(message).toMatchObject({ version: 1, id: 'alert_3_7', alert: 3, resolvedAt: null });
+    expect(message).toMatchObject({
+      version: 1,
+      id: 'alert_3_warning',
+      alert: 3,
+      resolvedAt: null,
+    });
     expect(message.text.split('\n')).toEqual([
       'earshot: warning: sink (bus)',
       'The sink bus has a backlog.',
@@ -68,8 +74,8 @@ describe('a message', () => {
       'The last failure: ‹!channel› (at)all https://x.example',
       'Next: See to it.',
     ]);
-    const resolved = { ...alert, resolvedAtUs: beginUs + dayUs };
-    expect(alertMessage({ id: 8, alert: resolved, change: 'resolved' })).toMatchObject({
+    expect(alertMessage({ ...alert, resolvedAtUs: beginUs + dayUs })).toMatchObject({
+      ...{ id: 'alert_3_resolved', change: 'resolved' },
       text: 'earshot: resolved: sink (bus)\nProblem: The sink bus has a backlog.',
       resolvedAt: expect.any(String),
     });
@@ -148,37 +154,58 @@ describe('a command', () => {
   });
 });
 
-describe('a due delivery', () => {
-  it('is sent once, an alert before its end', async () => {
-    const opened = await openContext();
+describe('an unsent alert', () => {
+  /** Sends to the URL until the minute, every ten seconds; returns what was tried, by minute. */
+  async function openDeliveries(isAccepted: (message: AlertMessage) => boolean) {
+    const tried: string[] = [];
+    const url: AlertSender = async ({ change, subject, ...message }) => {
+      tried.push(`${minute} ${change} ${subject}`);
+      if (!isAccepted({ change, subject, ...message })) return refusing(message as never, signal);
+    };
+    const opened = await openContext({ senders: { url } });
+    const state = { channel: 'url', failed: new Map() } as const;
+    let minute = 0;
+    const until = async (end: number) => {
+      for (; minute < end; minute += 1) {
+        opened.setNow(beginUs + minute * minuteUs);
+        await deliverDue(opened.context, state, signal);
+      }
+      return tried;
+    };
+    return { ...opened, until };
+  }
+
+  it('is sent once, and an alert before its end', async () => {
+    const opened = await openDeliveries(() => true);
     await raise(opened, [finding()]);
     await raise(opened, [finding(), finding({ subject: 'lake' })]);
+    await opened.until(2);
     await raise(opened, [finding({ subject: 'lake' })]);
-    for (let round = 0; round < 3; round += 1) await deliverDue(opened.context, 'url', signal);
-    const sent = opened.sent.map(({ change, subject }) => `${change} ${subject}`);
-    expect(sent.toSorted()).toEqual(['raised bus', 'raised lake', 'resolved bus']);
-    expect(sent.indexOf('raised bus')).toBeLessThan(sent.indexOf('resolved bus'));
+    expect(await opened.until(4)).toEqual(['0 raised bus', '0 raised lake', '2 resolved bus']);
   });
 
-  it('that is refused is retried at growing intervals for about a day, then given up', async () => {
-    const opened = await openContext({ senders: { url: refusing } });
-    const { context, setNow, store } = opened;
-    await raise(opened, [finding()]);
-    const tries: number[] = [];
-    const unsent = async () =>
-      (await store.alerts.unsentDeliveries(context.nowUs())).find(
-        ({ channel }) => channel === 'url',
-      );
-    for (let minute = 0; !(await unsent())?.isGivenUp; ) {
-      tries.push(minute);
-      await deliverDue(context, 'url', signal);
-      minute = ((await unsent())?.dueAtUs ?? 0) / minuteUs - beginUs / minuteUs;
-      setNow(beginUs + minute * minuteUs);
-    }
-    expect(tries.slice(0, 7)).toEqual([0, 1, 3, 7, 15, 31, 63]);
-    expect(tries).toHaveLength(30);
-    expect((tries.at(-1) ?? 0) / 60).toBeCloseTo(24, 0);
-    expect(await unsent()).toMatchObject({ error: 'It answered 500.' });
+  it('that is refused is retried at growing intervals for a day, without delaying others, then given up', async () => {
+    const opened = await openDeliveries(({ subject }) => subject === 'lake');
+    await raise(opened, [finding(), finding({ subject: 'lake' })]);
+    const tried = await opened.until(26 * 60);
+    const minutes = [0, 1, 3, 7, 15, 31, ...Array.from({ length: 24 }, (_, i) => 63 + 60 * i)];
+    expect(tried.toSpliced(2, 1)).toEqual(minutes.map((at) => `${at} raised bus`));
+    expect(tried[2]).toBe('2 raised lake');
+    const [, bus] = await opened.store.alerts.alerts({ all: false, limit: 9 });
+    expect(bus?.channels[0]).toMatchObject({ sent: null, error: 'It answered 500.' });
+  });
+
+  it('waits for earlier ones of its subject, and is sent as resolved when nothing was accepted before', async () => {
+    let isUp = false;
+    const opened = await openDeliveries(() => isUp);
+    for (const findings of [[finding()], [], [finding()]]) await raise(opened, findings);
+    expect(await opened.until(1)).toEqual(['0 resolved bus']);
+    isUp = true;
+    const sent = ['0 resolved bus', '1 resolved bus', '1 raised bus'];
+    expect(await opened.until(3)).toEqual(sent);
+    opened.context.senders = {};
+    await raise(opened, []);
+    expect(await opened.until(5)).toEqual(sent);
   });
 });
 
@@ -197,18 +224,6 @@ describe('the watchdog', () => {
     // Time passes at once, so that the hanging channel is not waited for.
     context.pause = async () => undefined;
     await watchdog.stop();
-  });
-
-  it('gives up the deliveries of a channel that is no longer configured', async () => {
-    const opened = await openContext({ senders: {} });
-    await raise(opened, [finding()]);
-    await deliverDue(opened.context, 'url', signal);
-    expect(await opened.store.alerts.unsentDeliveries(beginUs)).toContainEqual(
-      expect.objectContaining({
-        isGivenUp: true,
-        error: 'The channel url is no longer configured for alerts.',
-      }),
-    );
   });
 });
 
@@ -295,8 +310,10 @@ it('an alert is sent by the next program when the first was killed while it sent
   const nowUs = () => Date.now() * 1_000;
   const store = await openStore({ dataDir });
   onTestFinished(() => store.close());
-  await deliverDue({ ...context, alerts: store.alerts, nowUs }, 'url', signal);
-  expect(await store.alerts.unsentDeliveries(nowUs())).toEqual([]);
+  const state = { channel: 'url', failed: new Map() } as const;
+  await deliverDue({ ...context, alerts: store.alerts, nowUs }, state, signal);
+  const [alert] = await store.alerts.alerts({ all: false, limit: 9 });
+  expect(alert?.channels).toEqual([{ channel: 'url', sent: 'critical', error: null }]);
   const [one, other, ...more] = chat.requests.map(({ body }) => JSON.parse(body));
   expect(one).toMatchObject({ kind: 'disk', change: 'raised', alert: 1 });
   expect(other).toEqual(one);

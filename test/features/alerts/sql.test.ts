@@ -1,37 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { type AlertChannel, alertLevels } from '../../../src/core/terms/ports.ts';
-import {
-  type AlertQuery,
-  type Alerts,
-  alertWaitMaxUs,
-} from '../../../src/features/alerts/terms.ts';
+import { alertLevels } from '../../../src/core/terms/ports.ts';
+import type { AlertQuery, Alerts } from '../../../src/features/alerts/terms.ts';
 import { alertKinds } from '../../helpers/status.ts';
 import { openLocalStore } from '../../store/local-store.ts';
 import { finding, settle } from './alert-findings.ts';
 
-/** Due deliveries of both channels. */
-async function dueOf(alerts: Alerts, { nowUs, limit }: { nowUs: number; limit: number }) {
-  const of = (channel: AlertChannel) => alerts.dueDeliveries({ nowUs, limit, channel });
-  const all = [...(await of('url')), ...(await of('command'))];
-  return all.toSorted((one, other) => one.id - other.id).slice(0, limit);
-}
-
 const atUs = 1_795_000_000_000_001;
-const weekUs = 7 * 86_400_000_000;
 
-/** Short descriptions of the notifications that are due. */
-async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[]> {
-  const due = await dueOf(alerts, { nowUs, limit });
-  return due.map(({ alert, change, channel }) => `${change} ${alert.subject} ${channel}`);
-}
+/** Alerts that the channel has not accepted. */
+const unsent = async (alerts: Alerts, resolvedSinceUs = atUs) =>
+  (await alerts.unsent({ channel: 'url', resolvedSinceUs, limit: 9 })).map(({ id }) => id);
 
 const openAlerts = async () => (await openLocalStore()).store.alerts;
-
-async function sendAll(alerts: Alerts): Promise<void> {
-  for (const { id } of await dueOf(alerts, { nowUs: atUs, limit: 99 })) {
-    await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
-  }
-}
 
 describe('stored alerts', () => {
   it('keep every kind and field over a restart, newest first', async () => {
@@ -43,7 +23,10 @@ describe('stored alerts', () => {
     const began = { id: expect.any(Number), raisedAtUs: atUs, resolvedAtUs: null };
     expect(raised).toEqual(findings.map((one) => ({ ...one, ...began })));
     const { alerts } = await reopen();
-    const listed = raised.toReversed().map((one) => ({ ...one, channels: ['url', 'command'] }));
+    const channels = (['url', 'command'] as const).map((channel) => ({
+      ...{ channel, sent: null, error: null },
+    }));
+    const listed = raised.toReversed().map((one) => ({ ...one, channels }));
     expect(await alerts.alerts({ all: false, limit: 99 })).toEqual(listed);
     expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(listed.slice(0, 2));
   });
@@ -69,7 +52,6 @@ describe('stored alerts', () => {
     await settle(alerts, [finding({ text: 'Lost.' }), newer], { atUs: atUs + 5 });
     const lasting = [{ ...newer, id, raisedAtUs: atUs, resolvedAtUs: null }];
     expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject(lasting);
-    expect((await dueOf(alerts, { nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
   });
 
   it('are listed by the time in which they were active, and page by page', async () => {
@@ -88,19 +70,43 @@ describe('stored alerts', () => {
     expect(await ids({ all: false, untilUs: atUs + 20 })).toEqual([]);
   });
 
-  it('notify again when an alert becomes critical, and not otherwise', async () => {
+  it('are unsent when they are raised, critical or resolved, until a channel has accepted this', async () => {
     const alerts = await openAlerts();
     const critical = finding({ level: 'critical' });
-    await settle(alerts, [finding()]);
-    await sendAll(alerts);
-    expect((await settle(alerts, [critical])).raised).toMatchObject([critical]);
-    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
-    await sendAll(alerts);
-    for (const again of [critical, finding()]) {
-      expect(await settle(alerts, [again])).toEqual({ raised: [], resolved: [] });
+    const states = [
+      [finding(), 'warning'],
+      [critical, 'critical'],
+      [undefined, 'resolved'],
+    ] as const;
+    for (const [one, sent] of states) {
+      const changed = await settle(alerts, one === undefined ? [] : [one]);
+      expect([...changed.raised, ...changed.resolved]).toHaveLength(1);
+      await alerts.recordAttempt({ id: 1, channel: 'url', error: 'It answered 500.' });
+      expect(await unsent(alerts)).toEqual([1]);
+      await alerts.recordAttempt({ id: 1, channel: 'url', sent });
+      expect(await unsent(alerts)).toEqual([]);
+      // A lower level is not sent.
+      if (one === undefined) continue;
+      expect(await settle(alerts, [finding()])).toEqual({ raised: [], resolved: [] });
+      expect(await unsent(alerts)).toEqual([]);
     }
-    expect(await dueNow(alerts)).toEqual([]);
-    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([finding()]);
+    const [{ channels } = expect.fail()] = await alerts.alerts({ all: true, limit: 9 });
+    expect(channels).toEqual([
+      { channel: 'url', sent: 'resolved', error: null },
+      { channel: 'command', sent: null, error: null },
+    ]);
+  });
+
+  it('are sent to a channel that is added later, and not when resolved too long ago', async () => {
+    const alerts = await openAlerts();
+    await settle(alerts, [finding()], { channels: [] });
+    expect(await unsent(alerts)).toEqual([]);
+    await settle(alerts, [finding()], { channels: ['url', 'url'] });
+    expect(await unsent(alerts)).toEqual([1]);
+    await settle(alerts, []);
+    expect(await unsent(alerts)).toEqual([1]);
+    expect(await unsent(alerts, atUs + 1)).toEqual([]);
+    await alerts.recordAttempt({ id: 999, channel: 'url', error: 'no such alert' });
   });
 
   it('are resolved only when checked, and never before they were raised', async () => {
@@ -111,75 +117,5 @@ describe('stored alerts', () => {
     expect(resolved).toMatchObject([{ subject: 'alps', raisedAtUs: atUs, resolvedAtUs: atUs }]);
     const lasting = await alerts.alerts({ all: false, limit: 9 });
     expect(lasting).toMatchObject(others.toReversed());
-  });
-});
-
-describe('due alert notifications', () => {
-  it('are returned oldest first, once per channel, with all fields', async () => {
-    const { store, reopen } = await openLocalStore();
-    const channels = ['url', 'command', 'url'] as const;
-    const { raised } = await settle(store.alerts, [finding()], { channels });
-    const checked = [finding({ subject: 'andes' })];
-    await settle(store.alerts, checked, { checked, channels: ['url'] });
-    const { alerts } = await reopen();
-    const due = await dueOf(alerts, { nowUs: atUs, limit: 99 });
-    const fresh = { change: 'raised', attempts: 0, dueAtUs: atUs, error: null, isGivenUp: false };
-    const id = expect.any(Number);
-    expect(due.slice(0, 2)).toEqual([
-      { ...fresh, id, alert: raised[0], channel: 'url' },
-      { ...fresh, id, alert: raised[0], channel: 'command' },
-    ]);
-    const expected = ['raised alps url', 'raised alps command', 'raised andes url'];
-    expect(await dueNow(alerts)).toEqual(expected);
-    expect(await dueNow(alerts, atUs, 2)).toEqual(expected.slice(0, 2));
-    expect(await dueNow(alerts, atUs - 1)).toEqual([]);
-  });
-
-  it('report each change of an alert in order, separately for each channel', async () => {
-    const alerts = await openAlerts();
-    for (const findings of [[finding()], [], [finding()]]) await settle(alerts, findings);
-    const [url = expect.fail(), command] = await dueOf(alerts, { nowUs: atUs, limit: 9 });
-    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
-    const error = 'It answered 500.';
-    const later = { outcome: 'failed', error, nextAttemptAtUs: atUs + 9 } as const;
-    await alerts.settleDelivery({ id: url.id, atUs, ...later });
-    await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'sent' });
-    expect(await dueNow(alerts)).toEqual(['resolved alps command']);
-    expect(await dueNow(alerts, atUs + 9)).toEqual(['raised alps url', 'resolved alps command']);
-    const [again] = await dueOf(alerts, { nowUs: atUs + 9, limit: 1 });
-    expect(again).toMatchObject({ id: url.id, attempts: 1, error, alert: { resolvedAtUs: atUs } });
-    await alerts.settleDelivery({ id: url.id, atUs, outcome: 'given-up', error });
-    expect(await dueNow(alerts)).toEqual(['resolved alps url', 'resolved alps command']);
-    await sendAll(alerts);
-    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
-  });
-
-  it('list pending deliveries, and abandoned ones for a week', async () => {
-    const alerts = await openAlerts();
-    await settle(alerts, [finding()]);
-    const [url, command] = await alerts.unsentDeliveries(atUs);
-    expect([url, command]).toMatchObject([{ isGivenUp: false }, { isGivenUp: false }]);
-    const refused = { outcome: 'given-up', error: 'It answered 404.' } as const;
-    await alerts.settleDelivery({ id: url?.id ?? 0, atUs, ...refused });
-    const givenUp = { ...url, attempts: 1, error: refused.error, isGivenUp: true };
-    expect(await alerts.unsentDeliveries(atUs + weekUs)).toEqual([givenUp, command]);
-    expect(await alerts.unsentDeliveries(atUs + weekUs + 1)).toEqual([command]);
-    await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'sent' });
-    expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
-    // Resolved alerts stay unchanged.
-    for (const id of [url?.id ?? 0, command?.id ?? 0, 999]) {
-      const late = { id, atUs, outcome: 'failed', error: 'Late.', nextAttemptAtUs: atUs } as const;
-      await alerts.settleDelivery(late);
-      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
-    }
-    expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
-    expect(await dueNow(alerts)).toEqual([]);
-  });
-
-  it('do not wait for a time that a fast clock has set', async () => {
-    const alerts = await openAlerts();
-    await settle(alerts, [finding()], { channels: ['url'], atUs: atUs + alertWaitMaxUs });
-    expect(await dueNow(alerts)).toEqual([]);
-    expect(await dueNow(alerts, atUs - 1)).toEqual(['raised alps url']);
   });
 });

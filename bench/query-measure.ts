@@ -1,4 +1,4 @@
-/** Measures every kind of query on the small and the large data in turn: its time and its scans. */
+/** Measures every kind of query on the small and the large data in turn. */
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -37,8 +37,6 @@ export interface CaseFigures {
   readonly orders: readonly (Compared & { readonly order: string })[];
   /** Median time of a STAC search to that of OData, first page on the large data in turn. Null for tombstones. */
   readonly stacRatio: number | null;
-  /** Plans on the large data. */
-  readonly plans: PlanFigures;
 }
 
 /** An open data folder: the index, and a separate server over HTTP. */
@@ -196,7 +194,6 @@ async function measureCase(small: SubjectCase, large: SubjectCase): Promise<Case
   return {
     ...{ name, orders, page: await inTurn(pageIn()), count: await inTurn(countIn) },
     stacRatio: byOdata && byStac ? byStac.medianMs / byOdata.medianMs : null,
-    plans: await measurePlans(large.subject.products, large.one),
   };
 }
 
@@ -233,44 +230,4 @@ async function timeInTurn(queries: readonly TimedQuery[]): Promise<QueryTimes[]>
       medianFound: at(found, 0.5),
     };
   });
-}
-
-/** Query plans of one kind of query. */
-interface PlanFigures {
-  /** Maximum share of all products read by a first page in order; 0 without such pages. */
-  readonly longestWalkShare: number;
-  /** Numbers of first pages and of counts that scan the table. */
-  readonly pageScans: number;
-  readonly countScans: number;
-}
-
-/** A walk over a larger share of the table counts as a scan. */
-const scanShare = 0.1;
-
-/**
- * Checks the plan of each value of a case, newest received first. A first page that no index narrows is a walk in
- * order, which ends at the fiftieth match: its position gives the length of the walk. Such a count scans the table.
- */
-async function measurePlans(
-  products: Products,
-  { entity, filters }: QueryCase,
-): Promise<PlanFigures> {
-  const { lastPosition } = await products.indexState();
-  const walkShares: number[] = [];
-  let countScans = 0;
-  for (const { tree: filter } of filters.slice(0, -warmUpValues)) {
-    const { narrowedBy } = await products.explain({ entity, filter });
-    if (narrowedBy !== null) continue;
-    countScans += 1;
-    const page = { entity, filter, records: false, limit: pageRows };
-    const positions: number[] = [];
-    for await (const { row } of products.find(page)) positions.push(row.position);
-    const last = positions.length < pageRows ? undefined : positions.at(-1);
-    walkShares.push(last === undefined ? 1 : 1 - (last - 1) / lastPosition);
-  }
-  return {
-    longestWalkShare: Math.max(0, ...walkShares),
-    pageScans: walkShares.filter((share) => share > scanShare).length,
-    countScans,
-  };
 }

@@ -62,23 +62,18 @@ with many values, after a warm-up with others, at both sizes in turn.`,
         renderTable(cases, [
           [`At ${largeRows}`, ({ name }) => name],
           ['STAC / OData', ({ stacRatio }) => stacRatio, 2],
-          ['longest walk, %', ({ plans }) => plans.longestWalkShare * 100, 2],
-          ['page scans', ({ plans }) => plans.pageScans],
-          ['count scans', ({ plans }) => plans.countScans],
         ]),
-        'A walk reads products in order until the page is full; beyond a tenth of all products it counts as a scan.',
       ],
       targets: targetsOf(cases, sizes[1]),
     };
   },
 });
 
-/** Compares first pages, counts, plans and sizes of the large index with the targets. */
+/** Compares first pages, counts and sizes of the large index with the targets. */
 function targetsOf(
   cases: readonly CaseFigures[],
   large: { products: number; indexBytes: number; serverPeakBytes: number | null } | undefined,
 ): TargetResult[] {
-  const scans = cases.reduce((sum, { plans }) => sum + plans.pageScans + plans.countScans, 0);
   const slowestCountMs = Math.max(...cases.map(({ count }) => count.large.maxMs));
   const bytes = large === undefined ? null : large.indexBytes / large.products;
   return [
@@ -101,7 +96,6 @@ function targetsOf(
     target('peak memory of the server, MB', inMegabytes(large?.serverPeakBytes ?? null), {
       max: 300,
     }),
-    target('first pages and counts that scan the large table', scans, { max: 0 }),
   ];
 }
 

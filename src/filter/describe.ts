@@ -13,7 +13,7 @@ import type {
 import { positionsOf } from './geometry/ring.ts';
 import { extentsOf, toShape } from './geometry/shape.ts';
 import { describeGroup, groupIn, termsOf } from './product-conditions.ts';
-import type { ProductCount, ProductSelection, Products } from './products.ts';
+import type { ProductSelection, Products } from './products.ts';
 import { attributeReading, literalDate } from './values.ts';
 
 /**
@@ -152,11 +152,6 @@ function degrees(value: number, positive: string, negative: string): string {
   return `${Math.abs(rounded)}°${rounded > 0 ? positive : negative}`;
 }
 
-/** A condition of a query as text, with the number of products that match it alone. */
-export interface ConditionCount extends ProductCount {
-  condition: string;
-}
-
 /** Returns the conditions that are joined by "and", each as a query of its own. */
 function conditionsOf({ entity, filter, received, subscription }: ProductSelection) {
   const all = { entity, filter: null };
@@ -179,21 +174,6 @@ function conditionsOf({ entity, filter, received, subscription }: ProductSelecti
     found.push({ condition, selection: { entity, filter: term } });
   }
   return found;
-}
-
-/** Counts the products of the index, those that match each condition alone, and those that match all of them. */
-export async function countConditions(
-  products: Pick<Products, 'quickCount'>,
-  selection: ProductSelection,
-  signal?: AbortSignal,
-): Promise<{ conditions: ConditionCount[]; matches: ProductCount; products: ProductCount }> {
-  const conditions: ConditionCount[] = [];
-  for (const { condition, selection: own } of conditionsOf(selection)) {
-    conditions.push({ condition, ...(await products.quickCount(own, signal)) });
-  }
-  const all = { entity: selection.entity, filter: null };
-  const matches = await products.quickCount(selection, signal);
-  return { conditions, matches, products: await products.quickCount(all, signal) };
 }
 
 /** Explains in one sentence why no product matches: names the first condition that no product matches. */

@@ -54,17 +54,6 @@ export type ProductSelection = Pick<
   'entity' | 'filter' | 'received' | 'subscription'
 >;
 
-/** Explanation of how a query is executed. */
-export interface QueryExplanation {
-  /** Index that narrows the search, and the part of the filter it answers; null for a full scan. */
-  narrowedBy: string | null;
-  /** Conditions answered by columns, and those that need the records, as filter expressions. */
-  byColumns: string[];
-  byRecords: string[];
-  /** Steps of the SQLite query plan. */
-  plan: string[];
-}
-
 /** Progress of the index. */
 export interface IndexState {
   /** Last indexed position of the log; 0 if the index was built from another log. */
@@ -89,7 +78,6 @@ export interface Products {
   quickCount(query: ProductSelection, signal?: AbortSignal): Promise<ProductCount>;
   /** Returns the key of a row from `find`, to continue after it. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
-  explain(query: ProductQuery): Promise<QueryExplanation>;
   indexState(): Promise<IndexState>;
   /** Returns the positions of `indexState` without counting rows, which takes long for millions of products. */
   indexProgress(): Promise<Pick<IndexState, 'indexedPosition' | 'lastPosition'>>;

@@ -10,28 +10,22 @@ import {
   type OutputFlags,
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
-import { printReport } from '../../core/cli/print-report.ts';
+import { createProgressLine, writeOut } from '../../core/cli/output.ts';
 import { outputForms, readColumns, reportNextPage } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import * as report from '../../core/terms/report.ts';
 import { countText, printable } from '../../core/terms/text.ts';
-import { type ConditionCount, countConditions, whyEmpty } from '../../filter/describe.ts';
+import { whyEmpty } from '../../filter/describe.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
-import { printFilter } from '../../filter/print.ts';
 import {
   defaultOrderOf,
   orderText,
-  type ProductCount,
   type ProductKey,
   type ProductOrder,
   type ProductQuery,
-  type Products,
   parseKey,
-  type QueryExplanation,
   writeKey,
 } from '../../filter/products.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
@@ -52,7 +46,6 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {
   limit?: number;
   after?: string;
   count?: true;
-  explain?: true;
   summaries?: true;
   columns?: string;
   wide?: true;
@@ -86,21 +79,14 @@ export const queryProductsCommand = defineCommand('products', {
       );
     addOutputForms(command, [...ownForms, ...formatsOf(io).map(({ name }) => name)]);
     if (openTexts(io)) command.option('--summaries', 'add the summary of each product');
-    return addTableFlags(command)
-      .addOption(
-        new Option('--count', 'print only the number of products').conflicts([
-          'after',
-          'limit',
-          'output',
-          'summaries',
-        ]),
-      )
-      .addOption(
-        new Option(
-          '--explain',
-          'print only the filter, how many products each condition matches, and the query plan',
-        ).conflicts(['count', 'summaries']),
-      );
+    return addTableFlags(command).addOption(
+      new Option('--count', 'print only the number of products').conflicts([
+        'after',
+        'limit',
+        'output',
+        'summaries',
+      ]),
+    );
   },
   help: (
     io,
@@ -125,15 +111,7 @@ ${formatsOf(io)
                 processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
-${openTexts(io) ? `${textsHelp}\n\n` : ''}--explain counts the products that match each condition alone, and those that match all of them.
-Fields of --explain with --json: entity, filter, orderby, conditions (condition, count, isMinimum),
-matches, products, narrowedBy, byColumns, byRecords, plan.
-  isMinimum   true if counting took too long
-  narrowedBy  SQLite index and condition that limit the read products; null if all are read
-  byColumns   conditions that need only the columns of the product index
-  byRecords   conditions that also need the footprint or the original record of a product
-
-Examples:
+${openTexts(io) ? `${textsHelp}\n\n` : ''}Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
   $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
   $ earshot query products --sensed 2026-11 --output geoparquet > month.parquet   one month
@@ -162,11 +140,6 @@ async function queryProducts(
   flags: QueryProductsFlags,
 ): Promise<void> {
   const { output: form, summaries: hasTexts = false, wide = false } = flags;
-  if (flags.explain && form !== 'table' && form !== 'json') {
-    throw new AppError('usage', '--explain supports only table and json output.', {
-      advice: 'Omit --output, or use --json.',
-    });
-  }
   const format = formatsOf(io).find(({ name }) => name === form);
   if (format?.hasDeleted === false && flags.deleted !== undefined) {
     throw new AppError('usage', `A deleted product has no form in the format ${form}.`, {
@@ -183,7 +156,6 @@ async function queryProducts(
   const texts = flags.summaries ? await openTexts(io)?.() : undefined;
   await withCurrentIndex(place, io, async (products) => {
     const { stdout, stderr, signal, nowUs, version, features } = io;
-    if (flags.explain) return explain(io, products, question, flags.json === true);
     if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
     const found = untilAborted(products.find(question, signal), signal);
     const { dataDir } = place;
@@ -280,50 +252,6 @@ function orByName(tile: FilterTree): FilterTree {
 
 function termsOf(tree: FilterTree): readonly FilterTree[] {
   return tree.node === 'or' ? tree.terms : [tree];
-}
-
-async function explain(
-  io: Io,
-  products: Products,
-  question: Question,
-  json: boolean,
-): Promise<void> {
-  const { entity } = question;
-  const explanation = await products.explain(question);
-  const counts = await countConditions(products, question, io.signal);
-  const filter = question.filter === null ? '' : printFilter(question.filter);
-  const orderby = orderText(question);
-  if (json) return printJson(io.stdout, { entity, filter, orderby, ...counts, ...explanation });
-  const all = { condition: 'all conditions together', ...counts.matches };
-  const share = ({ condition, ...own }: ConditionCount) =>
-    `${minimumText(own)} of ${minimumText(counts.products)} products: ${condition}`;
-  const facts = report.facts(
-    ['entity', entity],
-    ['filter', filter || '(none)'],
-    ...named('matches', [...counts.conditions, all].map(share)),
-    ['order', orderby],
-    ...explanationFacts(explanation),
-  );
-  await printReport(io, { title: 'Explanation', blocks: [facts] });
-}
-
-/** Returns the facts of an explanation; the further texts of a part have no name. */
-function explanationFacts({ narrowedBy, byColumns, byRecords, plan }: QueryExplanation) {
-  const narrowing = [narrowedBy ?? 'nothing: all products are read, in sort order'];
-  return [
-    ...named('narrowed by', narrowing),
-    ...named('by columns', byColumns),
-    ...named('by records', byRecords),
-    ...named('plan', plan),
-  ];
-}
-
-/** Returns facts of one name. */
-const named = (name: string, texts: readonly string[]) =>
-  texts.map((text, i) => [i === 0 ? name : '', text] as const);
-
-function minimumText({ count, isMinimum }: ProductCount): string {
-  return `${isMinimum ? 'at least ' : ''}${countText(count)}`;
 }
 
 /** Reads a page key. Throws `usage` if it is invalid or belongs to another order. */

@@ -51,7 +51,7 @@ Examples:
 const explainCommand = defineCommand('explain', {
   description: 'Explain a filter in plain English.',
   flags: (command) => withFilter(command).addOption(jsonOption()),
-  help: `To count the received products that match a filter: \`earshot query products --filter … --explain\`.
+  help: `To count the received products that match a filter: \`earshot query products --filter … --count\`.
 
 Fields of --json: entity, canonical, words.
   canonical  filter in a normalized form

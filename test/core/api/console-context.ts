@@ -304,7 +304,6 @@ export function createMemoryProducts(): MemoryProducts {
       isMinimum: memory.countsPartly,
     }),
     keyOf,
-    explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),
     indexState: async () => {
       intact();
       return { ...memory.state };

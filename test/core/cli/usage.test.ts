@@ -61,7 +61,6 @@ describe('usage errors', () => {
     ['query --product x', /unknown option '--product'[\s\S]*Did you mean --product-id\?/],
     ['admin confg', /unknown command 'confg'[\s\S]*Did you mean config\?/],
     ['sinks ded', /too many arguments for 'list'[\s\S]*sinks list --help/],
-    ['query products --explain -o csv', /--explain supports only table and json output/],
     ['query --data-dir', /'--data-dir <folder>' argument missing/],
     ['query --data-dir=', /Use the path of a folder/],
     ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use "start", "now" or a position/],

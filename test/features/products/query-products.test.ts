@@ -14,7 +14,7 @@ import { defaultOrderOf } from '../../../src/filter/products.ts';
 import { box, polygon } from '../../filter/geometry/places.ts';
 import { rowsOf } from '../../filter/table.ts';
 import { collect } from '../../helpers/deliveries.ts';
-import { expectEnd, expectRefusal, nowUs, printedJson } from '../../helpers/fake-io.ts';
+import { expectEnd, expectRefusal, nowUs } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { createProductContext, deliveryOf, guid, samples } from './product-samples.ts';
 
@@ -96,8 +96,6 @@ describe('query products', () => {
     expect(await own.digits(['--since', '30m'])).toBe('7');
     expect(await own.digits(['--since', '90m', '--until', '30m', '--collection', 'S2'])).toBe('21');
     expect((await own.earshot('query products --since 30m --count')).out).toBe('1\n');
-    const explained = await own.earshot('query products --since 30m --explain');
-    expect(explained.out).toContain('1 of 5 products: received from 2026-05-02T11:30:00.000000Z');
   });
 
   it.each<[string[], string]>([
@@ -106,29 +104,6 @@ describe('query products', () => {
     [['--orderby', 'PublicationDate  DESC', '--filter', 'Online eq true'], '312'],
   ])('as a command with %j prints %s', async (words, digits) => {
     expect(await context.digits(words)).toBe(digits);
-  });
-
-  it('--explain prints the filter of the flags, the matches of each condition, and the plan', async () => {
-    const argv = ['query', 'products', '--collection', 'S2', '--type', 'S2MSI1C,IW_GRDH_1S'];
-    argv.push('--since', '2025-05-02', '--explain');
-    const { out } = await expectEnd(context.earshot(argv), 0);
-    const lines = out.split('\n').filter((line) => /of 4 products: /.test(line));
-    expect(lines.map((line) => line.slice(13))).toEqual([
-      '4 of 4 products: received from 2025-05-02T00:00:00.000000Z',
-      '2 of 4 products: collection is SENTINEL-2',
-      '2 of 4 products: any of: productType is S2MSI1C, productType is IW_GRDH_1S',
-      '1 of 4 products: all conditions together',
-    ]);
-    expect(out).toMatch(/^plan {8}/m);
-    const explained = await printedJson(context.earshot([...argv, '--json']));
-    expect(out).toContain(explained.filter);
-    expect(explained).toMatchObject({
-      ...{ entity: 'Products', orderby: 'received desc', byRecords: [] },
-      ...{ matches: { count: 1 }, products: { count: 4 }, plan: expect.anything() },
-    });
-    expect(explained.conditions).toContainEqual({
-      ...{ condition: 'collection is SENTINEL-2', count: 2, isMinimum: false },
-    });
   });
 
   it('prints a key for the next page, which belongs to the order', async () => {
@@ -230,9 +205,7 @@ describe('usage errors', () => {
       --after nonsense ¦ --after nonsense is not a valid key
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac
       --count --limit 3 ¦ cannot be used with
-      --explain --count ¦ cannot be used with
       --summaries --count ¦ cannot be used with
-      --summaries --explain ¦ cannot be used with
     `),
   )('%s exits 2 with a correction', async (line = '', message = '') => {
     const argv = ['query', 'products', ...line.split(' ')];

@@ -1,6 +1,6 @@
 /** The query thread for products, so that no search delays a response of the receiver. */
 import { AppError } from '../../../core/terms/app-error.ts';
-import type { IndexState, ProductQuery, Products, PushedEvent } from '../../../filter/products.ts';
+import type { IndexState, Products, PushedEvent } from '../../../filter/products.ts';
 import {
   createReaderConnection,
   type Database,
@@ -28,12 +28,10 @@ import {
   measureTimeliness,
   summarizeCollections,
 } from './product-statistics.ts';
-import { explainSearch } from './search/search.ts';
 
 const operations = {
   page: productPage,
   count: countProducts,
-  explain: ({ index }: LongQuery, query: ProductQuery) => explainSearch(index, query),
   indexState,
   indexProgress,
   indexedPosition,

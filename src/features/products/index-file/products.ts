@@ -42,7 +42,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     count: async (query, signal) => (await call(signal).count(selectionOf(query))).count,
     quickCount: (query, signal) => call(signal).count(selectionOf(query), quickCountMs),
     keyOf,
-    ...pick(call(), ['explain', 'indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
+    ...pick(call(), ['indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),
     events: (query, signal) => call(signal).events(query),
     collections: (signal) => call(signal).collections(),

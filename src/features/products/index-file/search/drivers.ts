@@ -34,10 +34,6 @@ export interface IdWindow {
 export const allIds: IdWindow = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 export interface Driver {
-  /** Name of the index, for display. */
-  name: string;
-  /** Terms of the filter that the driver uses. */
-  terms: readonly FilterTree[];
   /** Term for which columns add no condition. */
   covers?: FilterTree;
   /** Returns a query for the column `id`, without duplicates. */
@@ -82,7 +78,7 @@ function columnDriver(
     used.flatMap(({ prefilter }) => prefilter ?? []),
   );
   return {
-    ...{ name, terms: used.map(({ tree }) => tree), windowed: false, scansCommon: false },
+    ...{ windowed: false, scansCommon: false },
     ids: ({ after, before }) => ({
       sql: `SELECT id FROM product p INDEXED BY ${name}
         WHERE ${sql} AND ${where ?? 'TRUE'} AND id > ? AND id < ?`,
@@ -98,7 +94,7 @@ function nameDriver(term: TextNode, index: Database): Driver | null {
   const trigrams = rareTrigramsOf(term.text, sampleOfNames(index));
   const match = trigrams.map((one) => `"${one.replaceAll('"', '""')}"`).join(' AND ');
   return {
-    ...{ name: 'product_name', terms: [term], windowed: true, scansCommon: true },
+    ...{ windowed: true, scansCommon: true },
     ids: ({ after, before }) => ({
       sql: `SELECT rowid AS id FROM product_name
         WHERE product_name MATCH ? AND rowid > ? AND rowid < ?`,
@@ -111,8 +107,8 @@ function nameDriver(term: TextNode, index: Database): Driver | null {
 function boxDriver(term: IntersectsNode, terms: readonly Term[]): Driver | null {
   const boxes = boxesOf(toShape(term.geometry));
   if (boxes.length === 0) return null;
-  const sensed = terms.flatMap(({ tree, prefilter }) =>
-    prefilter?.range?.column === 'sensing_start_us' ? [{ tree, ...prefilter.range }] : [],
+  const sensed = terms.flatMap(({ prefilter }) =>
+    prefilter?.range?.column === 'sensing_start_us' ? [prefilter.range] : [],
   );
   // An open end is a limit of 32 bits.
   const latest = sensed.map(({ values, to }) => (values ? Math.max(...values.map(Number)) : to));
@@ -127,8 +123,7 @@ function boxDriver(term: IntersectsNode, terms: readonly Term[]): Driver | null 
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
     AND sensed_from <= ? AND sensed_to >= ? AND received_to >= ? AND received_from <= ?`;
   return {
-    ...{ name: 'product_box', covers: term, windowed: true, scansCommon: false },
-    terms: [term, ...sensed.map(({ tree }) => tree)],
+    ...{ covers: term, windowed: true, scansCommon: false },
     ids: ({ after, before }) => ({
       sql: boxes.map(() => query).join(' UNION '),
       values: boxes.flatMap(({ west, south, east, north }) => [
@@ -146,8 +141,6 @@ function unionDriver(trees: readonly FilterTree[], index: Database): Driver | nu
   // SQLite allows at most 500 queries in a compound SELECT.
   if (known.length < drivers.length || known.length > 100) return null;
   return {
-    name: [...new Set(known.map(({ name }) => name))].join(' and '),
-    terms: known.flatMap((driver) => driver.terms),
     windowed: known.every(({ windowed }) => windowed),
     // To find out if its matches are common, all of them would be read.
     scansCommon: false,
@@ -162,7 +155,7 @@ function unionDriver(trees: readonly FilterTree[], index: Database): Driver | nu
 }
 
 /** Maximum candidates that are read and sorted at once; with more, the search scans in order. */
-export const fewMax = {
+const fewMax = {
   windowed: 2_000,
   /** An index that cannot narrow a scan: reading this many ids takes some milliseconds. */
   ofColumns: 20_000,

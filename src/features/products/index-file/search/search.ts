@@ -2,9 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { compileFilter } from '../../../../filter/evaluate.ts';
 import type { Entity, FilterTree } from '../../../../filter/filter-tree.ts';
-import { printFilter } from '../../../../filter/print.ts';
 import type { ProductView } from '../../../../filter/product-view.ts';
-import type { ProductKey, ProductQuery, QueryExplanation } from '../../../../filter/products.ts';
+import type { ProductKey, ProductQuery } from '../../../../filter/products.ts';
 import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
 import type { StoredFootprint } from '../product-schema.ts';
 import { rowColumns, type SelectedRow } from '../product-schema.ts';
@@ -23,7 +22,6 @@ import {
   chooseDriver,
   type Driver,
   driversOf,
-  fewMax,
   type IdWindow,
   idRange,
   type Term,
@@ -58,7 +56,10 @@ export function planSearch(
   index: Database,
 ): SearchPlan {
   const terms = termsOf(filter, index);
-  const byRecords = undecided(terms);
+  // The terms that columns do not decide.
+  const byRecords = terms
+    .filter(({ prefilter }) => prefilter?.exact !== true)
+    .map(({ tree }) => tree);
   const tests = byRecords.map(compileFilter);
   const { fromUs, untilUs } = received;
   const needsFootprint = byRecords.every(isAboutFootprint) ? 'footprint' : 'record';
@@ -83,10 +84,6 @@ export function planSearch(
 const notifiedFor =
   'EXISTS (SELECT 1 FROM product_event e WHERE e.product = p.id AND e.subscription = ?)';
 
-/** Returns the terms that columns do not decide. */
-const undecided = (terms: readonly Term[]) =>
-  terms.filter(({ prefilter }) => prefilter?.exact !== true).map(({ tree }) => tree);
-
 function isAboutFootprint(tree: FilterTree): boolean {
   if (tree.node === 'and' || tree.node === 'or') return tree.terms.every(isAboutFootprint);
   return tree.node === 'not' ? isAboutFootprint(tree.term) : tree.node === 'intersects';
@@ -101,11 +98,8 @@ export function conditionOf({ terms, always }: SearchPlan, driver: Driver | null
 /** A row to check, with the stored footprint if the plan has footprints. */
 export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
 
-/**
- * A statement that returns candidates in order, and the one that found their ids, if any; or a key: the search may
- * stop here, and continue after it.
- */
-type Step = { rows: SqlCondition; ids?: SqlCondition | undefined } | { after: ProductKey };
+/** A statement that returns candidates in order, or a key: the search may stop here, and continue after it. */
+type Step = SqlCondition | { after: ProductKey };
 
 /** Ids of the first step, and of the largest one, about 100 ms. Rare matches are found quickly, too, by growing steps. */
 const stepSize = { window: 1_024, list: 256, growth: 4, max: 16_384 };
@@ -121,32 +115,8 @@ export function* candidatesOf(
 ): Generator<Candidate | { after: ProductKey }> {
   for (const step of stepsOf(index, plan, query, chooseDriver(index, plan.drivers))) {
     if ('after' in step) yield step;
-    else yield* index.prepare<unknown[], Candidate>(step.rows.sql).iterate(...step.rows.values);
+    else yield* index.prepare<unknown[], Candidate>(step.sql).iterate(...step.values);
   }
-}
-
-/** Explains the search until its first place to stop. */
-export function explainSearch(index: Database, query: ProductQuery): QueryExplanation {
-  const plan = planSearch(query, index);
-  const choice = chooseDriver(index, plan.drivers);
-  const statements = [choice?.driver.ids(allIds) ?? []].flat();
-  for (const step of stepsOf(index, plan, query, choice)) {
-    if ('after' in step) break;
-    statements.push(...[step.ids ?? []].flat(), step.rows);
-  }
-  const details = statements.flatMap(({ sql, values }) =>
-    index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),
-  );
-  const terms = choice?.driver.terms.map(printFilter).join(' and ');
-  const candidates = choice?.ids?.length ?? `more than ${fewMax.windowed}`;
-  const byRecords = undecided(plan.terms);
-  const byColumns = plan.terms.filter(({ tree }) => !byRecords.includes(tree));
-  return {
-    narrowedBy: choice && `${choice.driver.name} (${terms}): ${candidates} candidates`,
-    byColumns: byColumns.map(({ tree }) => printFilter(tree)),
-    byRecords: byRecords.map(printFilter),
-    plan: [...new Set(details.map(({ detail }) => detail))],
-  };
 }
 
 /** A search with the driver that it uses, if any. */
@@ -179,7 +149,7 @@ function stepsOf(
     return scanSteps({ ...search, driver: null });
   }
   const found = select(plan, driver, { columns: 'p.id', orderBy: orderBy(order) });
-  return listSteps(search, sortedIdsAfter(search, found), found);
+  return listSteps(search, sortedIdsAfter(search, found));
 }
 
 /** Reads rows in windows of ids: those of the driver, or all. */
@@ -197,9 +167,7 @@ function* windowSteps({ index, plan, driver, order, after }: Searching): Generat
     const window = isDown
       ? { after: Math.max(low, high - 1 - size), before: high }
       : { after: low, before: Math.min(high, low + 1 + size) };
-    yield {
-      rows: select(plan, driver, { columns: selected(plan), window, orderBy: orderBy(order) }),
-    };
+    yield select(plan, driver, { columns: selected(plan), window, orderBy: orderBy(order) });
     if (isDown) high = window.after + 1;
     else low = window.before - 1;
     yield { after: { values: [], position: isDown ? high : low } };
@@ -211,29 +179,26 @@ function* scanSteps({ index, plan, order, after }: Searching): Generator<Step> {
   let key = after;
   for (let size = stepSize.list; ; size = Math.min(stepSize.growth * size, stepSize.max)) {
     const list: number[] = [];
-    let ids: SqlCondition | undefined;
     for (const { sql, values } of scansAfter(order, key) ?? []) {
       if (list.length >= size) break;
-      ids = { sql, values: [...values, size - list.length] };
-      list.push(...idsIn(index, ids));
+      list.push(...idsIn(index, { sql, values: [...values, size - list.length] }));
     }
-    yield { rows: rowsOf(plan, null, list), ids };
+    yield rowsOf(plan, null, list);
     key = lastKey(index, order, list);
     if (list.length < size || key === undefined) return;
     yield { after: key };
   }
 }
 
-/** Reads the rows of sorted ids, which `ids` has found. */
+/** Reads the rows of sorted ids. */
 function* listSteps(
   { index, plan, driver, order }: Searching,
   list: Float64Array,
-  ids?: SqlCondition,
 ): Generator<Step> {
   let size = stepSize.list;
   for (let start = 0; start < list.length; start += size, size = stepSize.max) {
     const part = [...list.subarray(start, start + size)];
-    yield { rows: rowsOf(plan, driver, part), ids };
+    yield rowsOf(plan, driver, part);
     const after = lastKey(index, order, part);
     if (after !== undefined) yield { after };
   }

@@ -9,13 +9,14 @@ import {
   pruneBlockers,
   pruneHorizon,
   prunePhases,
+  selectPrunable,
 } from './pruning/prune-queries.ts';
 import { loadTables, withTables } from './tables.ts';
 
 const reads = {
   log: logReads,
   quarantine: quarantineReads,
-  pruning: { pruneHorizon, prunePhases, pruneBlockers, logSize, prunable },
+  pruning: { pruneHorizon, prunePhases, pruneBlockers, logSize, prunable, selectPrunable },
 };
 export type Reads = typeof reads;
 

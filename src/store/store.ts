@@ -66,9 +66,7 @@ export interface StoreReader
 }
 
 export interface Store extends Intake, NotificationLog, Cursors, Quarantine, StorePorts {
-  pruning: StoreReader['pruning'] &
-    Pick<Remote<Writes>, 'pruneStep' | 'checkpoint'> &
-    Pick<Remote<Writes['pruning']>, 'removeReader'>;
+  pruning: StoreReader['pruning'] & Remote<Writes['file']> & Remote<Writes['pruning']>;
   /**
    * Writes events of one subscription to the log, except known ones: already recovered, or pushed after position
    * `knownUpTo`. A later push of such an event is counted on its row. Updates the counts of hours already compared.
@@ -144,7 +142,14 @@ export function readPorts(
       pages(limit, (rowsMax, last) =>
         quarantine.page({ released, beforeId: last?.id ?? beforeId, rowsMax }),
       ),
-    pruning: pick(pruning, ['pruneHorizon', 'prunePhases', 'pruneBlockers', 'logSize', 'prunable']),
+    pruning: pick(pruning, [
+      'pruneHorizon',
+      'prunePhases',
+      'pruneBlockers',
+      'logSize',
+      'prunable',
+      'selectPrunable',
+    ]),
   };
 }
 
@@ -255,8 +260,8 @@ export function writePorts(
     recover,
     pruning: {
       ...reader.pruning,
-      ...pick(writer, ['pruneStep', 'checkpoint']),
-      ...pick(writer.pruning, ['removeReader']),
+      ...pick(writer.file, ['checkpoint', 'checkpointIfFull', 'releaseFreePages']),
+      ...pick(writer.pruning, ['removeReader', 'removeSelected']),
     },
     drop: async (ids: readonly number[]) => {
       let dropped = 0;

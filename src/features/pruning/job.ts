@@ -6,7 +6,13 @@ import { formatDateUs, minuteMs, shortDateUs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { countText } from '../../core/terms/text.ts';
 import { freeShare } from '../../store/bodies/compact-log.ts';
-import type { LogSize, PruneBlocker, PruneRequest, Retention } from '../../store/pruning/terms.ts';
+import type {
+  LogSize,
+  PruneBlocker,
+  PruneRequest,
+  PruneStep,
+  Retention,
+} from '../../store/pruning/terms.ts';
 import type { Store } from '../../store/store.ts';
 
 const pruneTimes: RoundTimes = {
@@ -88,7 +94,7 @@ export type Pruned = Readonly<
 >;
 
 export interface PruneContext {
-  pruning: Pick<Store['pruning'], 'prunePhases' | 'pruneStep' | 'checkpoint' | 'logSize'>;
+  pruning: Store['pruning'];
   /** Resolves after the delay, or when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   signal: AbortSignal;
@@ -115,7 +121,7 @@ const walBytesMaxDefault = 64 * 2 ** 20;
  */
 export async function pruneLog(request: PruneRequest, context: PruneContext): Promise<Pruned> {
   const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxDefault } = context;
-  const phases = await pruning.prunePhases();
+  const phases = [...(await pruning.prunePhases()), 'space'];
   const pruned: Record<string, number> & { -readonly [Phase in keyof Pruned]: number } = {
     ...Object.fromEntries(phases.map((phase) => [phase, 0])),
     ...{ notifications: 0, quarantine: 0, space: 0 },
@@ -128,7 +134,7 @@ export async function pruneLog(request: PruneRequest, context: PruneContext): Pr
         continue;
       }
       const beganMs = performance.now();
-      const { removed, next } = await pruning.pruneStep({ phase, request, after });
+      const { removed, next } = await pruneStep(pruning, { phase, request, after });
       const tookMs = performance.now() - beganMs;
       pruned[phase] = (pruned[phase] ?? 0) + removed;
       onStep?.(phase, pruned);
@@ -138,6 +144,19 @@ export async function pruneLog(request: PruneRequest, context: PruneContext): Pr
   }
   await pruning.checkpoint();
   return pruned;
+}
+
+/** Removes some rows or, in the phase `space`, returns some free space to the file system. */
+async function pruneStep(
+  pruning: Store['pruning'],
+  options: { phase: string; request: PruneRequest; after: number },
+): Promise<PruneStep> {
+  await pruning.checkpointIfFull();
+  if (options.phase === 'space') return pruning.releaseFreePages(options.request.freeShare);
+  const selected = await pruning.selectPrunable(options);
+  if (selected === null) return { removed: 0, next: null };
+  const { unit, next } = selected;
+  return { removed: unit === null ? 0 : await pruning.removeSelected(unit), next };
 }
 
 /** Returns the counts of removed rows, and the bytes by which the file became smaller. */

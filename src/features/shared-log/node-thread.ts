@@ -3,17 +3,11 @@
 import { type Operations, operationsByName } from '../../core/host/rpc.ts';
 import type { Fault } from '../../core/terms/notification.ts';
 import type { Database } from '../../store/engine/database.ts';
-import { createDiskLimit, type DataPlace } from '../../store/engine/disk-limit.ts';
 import { serveThread } from '../../store/engine/thread.ts';
-import {
-  createWriterConnection,
-  type WriterConnection,
-} from '../../store/engine/writer-connection.ts';
+import { createWriter, type Writer } from '../../store/engine/writer-connection.ts';
 import { type PackedDeliveries, unpackDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
-import { selectPrunable } from '../../store/pruning/prune-queries.ts';
-import { changes, pruneShortly, removePruned } from '../../store/pruning/prune-writer.ts';
-import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
+import { changes, fileTasks, removePruned } from '../../store/pruning/prune-writer.ts';
 import { loadTables, withTables } from '../../store/tables.ts';
 import {
   applyEntries,
@@ -36,12 +30,6 @@ import {
 } from './entry.ts';
 import type { EncodedContent, LogEntry } from './schema.ts';
 import { clearStateTables, type TablePart, writePart } from './table-parts.ts';
-
-interface Writer {
-  place: DataPlace;
-  connection: WriterConnection;
-  requireSpace: () => void;
-}
 
 let changesByName: ReturnType<typeof operationsByName<Database>>;
 
@@ -82,12 +70,7 @@ const tasks = {
   },
   result: ({ connection }: Writer, number: number): ChangeResult[] | null =>
     connection.read((database) => entryResult(database, number)),
-  checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
-  /** A step of the phase `space`, which is the work of each node. */
-  pruneStep: ({ connection, place }: Writer, options: PruneStepOptions): PruneStep =>
-    pruneShortly(connection, place, options),
-  selectPrunable: ({ connection }: Writer, options: PruneStepOptions) =>
-    connection.read((database) => selectPrunable(database, options)),
+  file: fileTasks,
 };
 
 export type NodeWrites = typeof tasks;
@@ -102,20 +85,12 @@ function localChanges(): Operations<Writer> {
   return Object.fromEntries(wrapped);
 }
 
-/** Interval of the check for removed files while nothing is written. */
-const removedFilesCheckMs = 250;
-
 export default serveThread<Writer>(async (place) => {
   await loadTables(place.tables);
   changesByName = operationsByName(withTables('writes', changes));
-  const connection = createWriterConnection(place.dataDir, 'node');
-  const writer = {
-    place,
-    connection,
-    requireSpace: createDiskLimit(place, connection.tryCheckpoint),
-  };
+  const writer = createWriter(place, 'node');
+  const { connection } = writer;
   connection.read(nodePlace);
-  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
   return {
     operations: { ...tasks, ...localChanges() },
     context: () => writer,

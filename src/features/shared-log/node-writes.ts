@@ -6,7 +6,6 @@ import type { Receipt } from '../../core/terms/ports.ts';
 import { type IntakeOptions, IntakeQueue, packDeliveries } from '../../store/log/intake-queue.ts';
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { ackIdReused } from '../../store/log/write-delivery.ts';
-import type { PruneStep, PruneStepOptions } from '../../store/pruning/terms.ts';
 import type { TablesSlot } from '../../store/tables.ts';
 import type { Change, PreparedDelivery, PreparedEntry } from './entry.ts';
 import type { Follower } from './follower.ts';
@@ -122,9 +121,8 @@ export class NodeChanges implements Caller {
 
   async call(op: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
     const isLocal = this.#groups.get(op.split('.')[0] ?? '')?.isLocal === true;
-    if (isLocal || op === 'checkpoint') return this.#options.thread.call(op, args, signal);
+    if (isLocal || op.startsWith('file.')) return this.#options.thread.call(op, args, signal);
     if (op === 'log.recover') return this.#recover(args[0] as RecoverOptions);
-    if (op === 'pruneStep') return this.#pruneStep(args[0] as PruneStepOptions);
     return this.#enqueue(op, args);
   }
 
@@ -204,16 +202,5 @@ export class NodeChanges implements Caller {
         if (!isOutdated || attempt === recoverAttempts) throw error;
       }
     }
-  }
-
-  /** Runs one step of a phase: one entry, except for the disk space of this node. */
-  async #pruneStep(step: PruneStepOptions): Promise<PruneStep> {
-    const { writer } = this.#options;
-    if (step.phase === 'space') return writer.pruneStep(step);
-    const selected = await writer.selectPrunable(step);
-    if (selected === null) return { removed: 0, next: null };
-    const { unit, next } = selected;
-    const removed = unit === null ? 0 : await this.#enqueue('pruning.removeSelected', [unit]);
-    return { removed: Number(removed), next };
   }
 }

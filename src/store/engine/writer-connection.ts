@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
 import { busyTimeoutMs, inodesOf, openForWriting, prepared } from './database.ts';
+import { createDiskLimit, type DataPlace } from './disk-limit.ts';
 import { needsReopening } from './sqlite-error.ts';
 
 export interface WriterConnection {
@@ -20,6 +21,24 @@ export interface WriterConnection {
    */
   saveRemovedLog(): void;
   close(): void;
+}
+
+/** The writing connection of a thread, and its limit of the disk. */
+export interface Writer {
+  place: DataPlace;
+  connection: WriterConnection;
+  /** Throws `unavailable` while less than the disk reserve is free. */
+  requireSpace: () => void;
+}
+
+/** Interval of the check for removed files while nothing is written. */
+const removedFilesCheckMs = 250;
+
+/** Creates the writer of a thread. */
+export function createWriter(place: DataPlace, use?: 'node'): Writer {
+  const connection = createWriterConnection(place.dataDir, use);
+  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
+  return { place, connection, requireSpace: createDiskLimit(place, connection.tryCheckpoint) };
 }
 
 interface OpenFile {

@@ -117,7 +117,7 @@ function cursor(database: Database, reader: string): number | null {
 }
 
 /** Returns the id of this log as a node of a shared log; null for a log of its own. */
-function nodeId(database: Database): string | null {
+export function nodeId(database: Database): string | null {
   return prepared<[], string>(database, 'SELECT node_id FROM shared_log').pluck().get() ?? null;
 }
 

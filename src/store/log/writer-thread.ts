@@ -3,12 +3,10 @@ import type { Database } from 'better-sqlite3';
 import { type Operations, operationsByName } from '../../core/host/rpc.ts';
 import type { Receipt } from '../../core/terms/ports.ts';
 import { prepared } from '../engine/database.ts';
-import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
 import { serveThread } from '../engine/thread.ts';
-import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
-import { changes, pruneShortly } from '../pruning/prune-writer.ts';
-import type { PruneStep, PruneStepOptions } from '../pruning/terms.ts';
+import { createWriter, type Writer } from '../engine/writer-connection.ts';
+import { changes, fileTasks } from '../pruning/prune-writer.ts';
 import { loadTables, tables, withTables } from '../tables.ts';
 import {
   type Committed,
@@ -17,9 +15,6 @@ import {
   unpackDeliveries,
 } from './intake-queue.ts';
 import type { RecoverOptions } from './recovered-events.ts';
-
-/** Interval of the check for removed files while nothing is written. */
-const removedFilesCheckMs = 250;
 
 /** Bytes written by a check: a disk without space for them has none for notifications. */
 const checkBytes = 128 * 2 ** 10;
@@ -81,18 +76,10 @@ const tasks = {
       return connection.transact((database) => recover(database, options));
     },
   },
-  checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
-  pruneStep: ({ connection, place }: Writer, options: PruneStepOptions): PruneStep =>
-    pruneShortly(connection, place, options),
+  file: fileTasks,
 };
 
 export type Writes = typeof changes & typeof tasks;
-
-interface Writer {
-  place: DataPlace;
-  connection: WriterConnection;
-  requireSpace: () => void;
-}
 
 let intake: Promise<typeof import('./write-delivery.ts') & typeof import('./recovered-events.ts')>;
 
@@ -149,17 +136,11 @@ function proveWritable({ connection }: Pick<Writer, 'connection'>): void {
 
 export default serveThread<Writer>(async (place) => {
   await loadTables(place.tables);
-  const connection = createWriterConnection(place.dataDir);
-  const writer = {
-    place,
-    connection,
-    requireSpace: createDiskLimit(place, connection.tryCheckpoint),
-  };
+  const writer = createWriter(place);
   begin(writer);
-  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
   return {
     operations: createOperations(),
     context: () => writer,
-    close: () => connection.close(),
+    close: () => writer.connection.close(),
   };
 });

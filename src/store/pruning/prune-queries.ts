@@ -9,7 +9,7 @@ import type {
   PruneBlocker,
   PruneHorizon,
   PruneRequest,
-  PruneStepOptions,
+  PruneStep,
 } from './terms.ts';
 
 export function pruneHorizon(database: Database): PruneHorizon | null {
@@ -103,14 +103,14 @@ function describeReader(key: string) {
 }
 
 /**
- * Returns the phases of pruning, in their order: `notifications` with their bodies, `quarantine`, rows of features by
- * their group, `space` (return of free space to the file system).
+ * Returns the phases of pruning that remove rows, in their order: `notifications` with their bodies, `quarantine`, rows of
+ * features by their group.
  */
 export function prunePhases(_: Database): string[] {
   const added = [...tables()].flatMap(([group, { pruned }]) =>
     pruned === undefined ? [] : [group],
   );
-  return ['notifications', 'quarantine', ...added, 'space'];
+  return ['notifications', 'quarantine', ...added];
 }
 
 /** Returns the earliest time of receipt to keep; null without a maximum age. */
@@ -119,59 +119,53 @@ function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
 }
 
 /**
- * Returns what pruning would remove, and what blocks it. Counts with the index on the time of receipt, which takes about
- * a second for ten million rows. The result is an estimate: pruning goes by position, which has nearly the same order.
+ * Returns what pruning would remove, and what blocks it. An estimate: positions count as without gaps, and the size of
+ * notifications as equal. Reads the index of the notifications to keep, about a second for ten million rows.
  */
 export function prunable(database: Database, request: PruneRequest): Prunable {
-  const query = (sql: string, ...values: number[]): number | null => {
-    // Infinity becomes the largest integer.
-    const bounds = values.map((value) => Math.min(value, Number.MAX_SAFE_INTEGER));
-    return (
-      prepared<number[], number | null>(database, sql)
-        .pluck()
-        .get(...bounds) ?? null
-    );
-  };
-  const total = query('SELECT count(*) FROM notification') ?? 0;
-  const { usedBytes } = pageBytes(database);
+  const query = (sql: string, ...values: number[]): number | null =>
+    prepared<number[], number | null>(database, sql)
+      .pluck()
+      .get(...values) ?? null;
+  const { usedBytes, firstPosition, lastPosition: last } = logSize(database);
   // An empty database has one page for each table and index.
   const pages = query('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
   const emptyBytes = pages * Number(database.pragma('page_size', { simple: true }));
-  const bytesEach = total === 0 ? 0 : (usedBytes - emptyBytes) / total;
-  const blockers = pruneBlockers(database);
-  const last = lastPosition(database);
-  const firstBlocked = Math.min(last, ...blockers.map(({ position }) => position));
-  const sinceUs = keptSinceUs(request) ?? 0;
-  const bytesMax = request.keep.bytes;
+  const bytesEach = (usedBytes - emptyBytes) / (last - firstPosition + 1);
+  const { bytes: bytesMax } = request.keep;
   const excess = bytesMax === null ? 0 : usedBytes - quarantineBytes(database) - bytesMax;
-  const oldest = 'SELECT received_at_us FROM notification ORDER BY received_at_us LIMIT 1 OFFSET ?';
-  // Estimates the time of receipt before which notifications exceed the maximum size.
-  const sizeLimitUs =
-    excess > 0 ? (query(oldest, Math.ceil(excess / bytesEach)) ?? Number.POSITIVE_INFINITY) : 0;
-  const requestedUs = Math.max(sinceUs, sizeLimitUs);
-  const blockedFrom =
-    'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
-  const untilUs = Math.min(requestedUs, query(blockedFrom, firstBlocked) ?? 0);
-  const count = query('SELECT count(*) FROM notification WHERE received_at_us < ?', untilUs) ?? 0;
-  // The first notification that would stay without blockers.
-  const firstKept =
-    'SELECT position FROM notification WHERE received_at_us >= ? ORDER BY received_at_us LIMIT 1';
-  const requestedPosition = Math.min(query(firstKept, requestedUs) ?? last, last);
+  const sinceUs = keptSinceUs(request) ?? 0;
+  // The first position to keep by age, and by size. `+` makes SQLite scan the index instead of the table.
+  const byAge = 'SELECT min(+position) FROM notification WHERE received_at_us >= ?';
+  const bySize = excess > 0 ? firstPosition + Math.ceil(excess / bytesEach) : 0;
+  const requested = Math.min(last, Math.max(query(byAge, sinceUs) ?? last, bySize));
+  const blockers = pruneBlockers(database);
+  const end = Math.min(requested, ...blockers.map(({ position }) => position));
+  const notifications = Math.max(0, end - firstPosition);
+  const receivedAt = (position: number) =>
+    notifications === 0
+      ? null
+      : query(
+          'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1',
+          position,
+        );
+  const untilUs = receivedAt(end);
   const entries = `SELECT count(*) FROM quarantine
     WHERE received_at_us < ? AND (released_at_us IS NOT NULL OR ?)`;
   return {
-    notifications: count,
-    fromUs: count === 0 ? null : query('SELECT min(received_at_us) FROM notification'),
-    untilUs: count === 0 ? null : untilUs,
-    bytes: Math.round(bytesEach * count),
-    quarantined: query(entries, Math.max(sinceUs, untilUs), Number(request.withQuarantined)) ?? 0,
+    notifications,
+    fromUs: receivedAt(firstPosition),
+    untilUs,
+    bytes: Math.round(bytesEach * notifications),
+    quarantined:
+      query(entries, Math.max(sinceUs, untilUs ?? 0), Number(request.withQuarantined)) ?? 0,
     heldBy: blockers
-      .filter(({ position }) => position < requestedPosition)
+      .filter(({ position }) => position < requested)
       .toSorted((a, b) => a.position - b.position),
   };
 }
 
-/** Rows that are removed together, in one step, or by one entry of a shared log. */
+/** Rows that are removed together, in one transaction, or by one entry of a shared log. */
 export type PruneUnit =
   | { phase: 'notifications'; horizon: PruneHorizon }
   /** `quarantine`, or the group of a feature. */
@@ -182,12 +176,13 @@ const rowsMax = { notifications: 200, quarantine: 50 };
 
 /**
  * Returns the next rows of a phase to remove, and `after` of the ones that follow; null when the phase is complete.
- * `unit` is null for no rows in a part of a table.
+ * `unit` is null for no rows in a part of a table. Never selects the newest notification, one that a blocker has not
+ * finished, or the one at its position. `after` is 0, or `next` of the call before.
  */
 export function selectPrunable(
   database: Database,
-  { phase, request, after }: PruneStepOptions,
-): { unit: PruneUnit | null; next: number } | null {
+  { phase, request, after }: { phase: string; request: PruneRequest; after: number },
+): { unit: PruneUnit | null; next: NonNullable<PruneStep['next']> } | null {
   if (phase === 'notifications') return selectOldest(database, request);
   const found =
     phase === 'quarantine'

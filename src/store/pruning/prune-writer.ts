@@ -1,11 +1,11 @@
 /** Changes of the store itself: cursors, the quarantine, and steps of pruning. Each runs in the caller's transaction. */
 import { type Database, prepared } from '../engine/database.ts';
-import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
-import type { WriterConnection } from '../engine/writer-connection.ts';
-import { logWrites } from '../log/queries.ts';
+import { spareBytes } from '../engine/disk-limit.ts';
+import type { Writer } from '../engine/writer-connection.ts';
+import { logWrites, nodeId } from '../log/queries.ts';
 import { tables } from '../tables.ts';
-import { type PruneUnit, pageBytes, selectPrunable, sharedBlockers } from './prune-queries.ts';
-import type { PruneHorizon, PruneStep, PruneStepOptions } from './terms.ts';
+import { type PruneUnit, pageBytes, pruneBlockers, sharedBlockers } from './prune-queries.ts';
+import type { PruneHorizon, PruneStep } from './terms.ts';
 
 /** Changes of the store itself by group; those of features are in their tables. */
 export const changes = {
@@ -14,43 +14,30 @@ export const changes = {
   pruning: { removeReader, removeSelected },
 };
 
-/**
- * Runs one step of a phase: a transaction of about 25 ms, so that it hardly delays the intake. It may use the disk reserve,
- * because pruning frees space. A step may be repeated, skipped, or run by two processes at once. Moves the horizon with
- * what it removes. Never removes the newest notification, one that a blocker has not finished, or the one at its position.
- */
-export function pruneShortly(
-  connection: Pick<WriterConnection, 'checkpoint' | 'transact'>,
-  place: DataPlace,
-  options: PruneStepOptions,
-): PruneStep {
-  // The changes of a step also take space in the write-ahead log.
-  if (spareBytes(place) < 0) connection.checkpoint();
-  return connection.transact((database) => pruneStep(database, options));
-}
-
-function pruneStep(database: Database, options: PruneStepOptions): PruneStep {
-  if (options.phase === 'space') return releaseFreePages(database, options.request.freeShare);
-  const selected = selectPrunable(database, options);
-  if (selected === null) return { removed: 0, next: null };
-  const { unit, next } = selected;
-  return { removed: unit === null ? 0 : removeUnit(database, unit), next };
-}
+/** Tasks for the file of this log; with a shared log, for that of each node. */
+export const fileTasks = {
+  checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
+  /** Runs a checkpoint while intake needs all free space: changes also take space in the write-ahead log. */
+  checkpointIfFull({ connection, place }: Writer): void {
+    if (spareBytes(place) < 0) connection.checkpoint();
+  },
+  releaseFreePages: ({ connection }: Writer, freeShare: number): PruneStep =>
+    connection.transact((database) => releaseFreePages(database, freeShare)),
+};
 
 /**
- * Removes the rows of a unit that another transaction has selected; returns their number. Removes none that a reader
- * needs since then.
+ * Removes the rows of a unit, and moves the horizon; returns their number. Takes about 25 ms, so that it hardly delays the
+ * intake. May use the disk reserve, because pruning frees space. May be repeated, skipped, or run by two processes at once.
+ * Removes no notification that a reader needs since they were selected.
  */
-export function removeSelected(database: Database, unit: PruneUnit): number {
-  const isNeeded = (upTo: number) =>
-    sharedBlockers(database).some(({ position }) => position <= upTo);
-  const isKept = unit.phase === 'notifications' && isNeeded(unit.horizon.position);
-  return isKept ? 0 : removeUnit(database, unit);
-}
-
-/** Removes the rows of a unit; returns their number. Depends only on the unit and the database. */
-function removeUnit(database: Database, unit: PruneUnit): number {
-  if (unit.phase === 'notifications') return removeNotifications(database, unit.horizon);
+function removeSelected(database: Database, unit: PruneUnit): number {
+  if (unit.phase === 'notifications') {
+    const upTo = unit.horizon.position;
+    // All nodes of a shared log must remove the same.
+    const blockers = nodeId(database) === null ? pruneBlockers(database) : sharedBlockers(database);
+    const isNeeded = blockers.some(({ position }) => position <= upTo);
+    return isNeeded ? 0 : removeNotifications(database, unit.horizon);
+  }
   const { group, ids } = unit;
   if (group === 'quarantine') return removeEntries(database, ids);
   return tables().get(group)?.pruned?.remove(database, ids) ?? 0;

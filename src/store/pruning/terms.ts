@@ -105,13 +105,6 @@ export interface PrunedRows {
   remove(database: Database, ids: readonly number[]): number;
 }
 
-export interface PruneStepOptions {
-  phase: string;
-  request: PruneRequest;
-  /** 0, or `next` of the step before. */
-  after: number;
-}
-
 /** Result of one short transaction. */
 export interface PruneStep {
   /** Number of rows; for `space`, of bytes. */

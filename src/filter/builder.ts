@@ -28,8 +28,7 @@ import type {
   Literal,
   TextFunction,
 } from './filter-tree.ts';
-import { joinAreas, readAreas } from './geometry/read-geometry.ts';
-import { type Effort, geometryFaults } from './geometry/validity.ts';
+import { geometryFaults, joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { printFilter } from './print.ts';
 import type { FoundProduct, ProductKey, ProductQuery, ProductRow } from './products.ts';
 
@@ -129,27 +128,23 @@ export function attribute(name: string, kind = attributeKindOf(name)): Attribute
 
 /**
  * Matches products whose footprint intersects a GeoJSON geometry of points or polygons. Also accepts
- * features and collections, so a GeoJSON file can be imported; overlapping features become separate
- * conditions. Throws AppError `invalid` for geometries that the catalogue would refuse, and for those whose check needs
- * more than the effort.
+ * features and collections, so a GeoJSON file can be imported; features whose boxes overlap become separate
+ * conditions. Throws AppError `invalid` for a geometry that the catalogue would refuse; crossings are not searched.
  *
  * @example intersects(JSON.parse(readFileSync('area.geojson', 'utf8')))
  */
-export function intersects(geojson: unknown, effort?: Effort): Expression {
+export function intersects(geojson: unknown): Expression {
   const areas = readAreas(geojson);
-  const joined = joinAreas(areas);
-  const isOne = joined !== null && geometryFaults(joined, effort).length === 0;
-  const all = isOne ? [joined] : areas;
-  const details = isOne
-    ? []
-    : areas.flatMap((area, i) => {
-        const prefix = areas.length === 1 ? '' : `Geometry ${i + 1}: `;
-        return geometryFaults(area, effort).map((fault) => `${prefix}${fault}`);
-      });
+  const details = areas.flatMap((area, i) => {
+    const prefix = areas.length === 1 ? '' : `Geometry ${i + 1}: `;
+    return geometryFaults(area).map((fault) => `${prefix}${fault}`);
+  });
   if (details.length > 0) {
     const message = 'The catalogue would refuse this geometry. Fix the geometry first.';
     throw new AppError('invalid', message, { details: details.slice(0, faultsShownMax) });
   }
+  const joined = joinAreas(areas);
+  const all = joined === null ? areas : [joined];
   const node = { node: 'intersects', argument: 'area', srid: 4326 } as const;
   return or(...all.map((geometry) => expression({ ...node, geometry })));
 }

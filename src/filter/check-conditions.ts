@@ -21,8 +21,8 @@ import type {
   TextFunction,
 } from './filter-tree.ts';
 import { type Fault, quoted, type Span } from './finding.ts';
+import { geometryFaults } from './geometry/read-geometry.ts';
 import { polygonsOf } from './geometry/ring.ts';
-import { geometryFaults } from './geometry/validity.ts';
 import { attributeForm, showText } from './print.ts';
 import { groupIn, knownProductTypes } from './product-conditions.ts';
 import { asTruth } from './values.ts';
@@ -283,7 +283,7 @@ function checkProductType(
 
 /** Checks the geometry in a token. */
 export function checkGeometry(cursor: Cursor, token: FilterToken, geometry: Geometry): void {
-  for (const message of geometryFaults(geometry, cursor.effort)) {
+  for (const message of geometryFaults(geometry)) {
     cursor.error(token, { code: 'invalid-geometry', message });
   }
   // An edge of 360 degrees is read as written.

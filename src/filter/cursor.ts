@@ -9,7 +9,6 @@ import {
   quoted,
   type Span,
 } from './finding.ts';
-import { newEffort } from './geometry/validity.ts';
 
 // Size limits, so that no filter can block the program or exhaust its stack.
 
@@ -134,8 +133,6 @@ export class Cursor extends Tokens<TokenKind> {
   hasCollection = false;
   /** Searches in names, which are slow without a condition on the collection. */
   readonly nameSearches: Span[] = [];
-  /** Shared by all geometries of the filter. */
-  readonly effort = newEffort();
   #terms = 0;
 
   constructor(text: string, entity: Entity) {

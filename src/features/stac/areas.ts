@@ -20,12 +20,6 @@ import {
 import { lineRing, linesOf } from '../../filter/geometry/ring.ts';
 import { partOf } from '../../filter/values.ts';
 
-/**
- * Comparisons to check an area: some 10 ms, as the main thread does it. A rough outline of 3,500 positions, the most that
- * a body can have, takes less than a third.
- */
-const effortMax = 50_000;
-
 /** Matches products with a footprint. */
 export const everywhere: Expression = readBbox([-180, -90, 180, 90]).matching;
 
@@ -68,7 +62,7 @@ export function intersecting(value: unknown): Expression {
   }
   const geometries = all.filter((one) => linesOf(one).length === 0);
   if (geometries.length === 0) return alongLines(lines);
-  const areas = intersects({ type: 'GeometryCollection', geometries }, { left: effortMax });
+  const areas = intersects({ type: 'GeometryCollection', geometries });
   return lines.length === 0 ? areas : or(alongLines(lines), areas);
 }
 

@@ -1,9 +1,11 @@
 /** Reads geometries: footprints of records, as far as they can be read; areas and boxes of users, which must be valid. */
+import Flatbush from 'flatbush';
 import { AppError } from '../../core/terms/app-error.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 import type { AnyGeometry, Box, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
 import { asNumber, type ProductRecord, partOf } from '../values.ts';
-import { joinParts, partsOf, pointsOf, polygonsOf } from './ring.ts';
+import { isClosed, joinParts, partsOf, pointsOf, polygonsOf } from './ring.ts';
+import { boxesOf, toShape } from './shape.ts';
 
 /**
  * Returns the footprint of a record: its `GeoFootprint` (GeoJSON), else its `Footprint` (well-known text). Takes time
@@ -174,11 +176,62 @@ export function isArea(geometry: AnyGeometry): geometry is Geometry {
   return /Point$|Polygon$/.test(geometry.type);
 }
 
-/** Joins points or polygons to one geometry; null for both together. */
+/** Maximum number of reported faults. */
+const faultsMax = 20;
+
+/**
+ * Returns up to 20 faults of a geometry for which the catalogue would refuse it, each with its place and correction:
+ * positions out of range, rings that are not closed or have no area. Crossings are not searched: the catalogue does that.
+ */
+export function geometryFaults(geometry: Geometry): string[] {
+  return [
+    ...pointsOf(geometry).flatMap(positionFaults),
+    ...polygonsOf(geometry).flat().flatMap(ringFaults),
+  ].slice(0, faultsMax);
+}
+
+function ringFaults(ring: Ring): string[] {
+  const faults = ring.flatMap(positionFaults);
+  if (faults.length > 0) return faults;
+  if (!isClosed(ring)) {
+    return [
+      `The ring that ends at ${ring.at(-1)?.join(' ')} is not closed: repeat its first position.`,
+    ];
+  }
+  const corners = new Set(ring.map((position) => position.join(' ')));
+  if (corners.size > 2) return [];
+  return [
+    `The ring at ${ring[0]?.join(' ')} has too few positions: it needs three different ones.`,
+  ];
+}
+
+function positionFaults([longitude, latitude]: Position): string[] {
+  if (Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90) return [];
+  return [
+    `${longitude} ${latitude} is out of range: longitude, the first number, is from -180 to 180, latitude from -90 to 90.`,
+  ];
+}
+
+/** Joins points, or polygons that are apart, to one geometry; null for other areas. */
 export function joinAreas(areas: readonly Geometry[]): Geometry | null {
   const [points, polygons] = [areas.flatMap(pointsOf), areas.flatMap(polygonsOf)];
+  const mayTouch = areas.length === 1 || polygons.length === 0;
   const joined = joinParts({ points, lines: [], polygons });
-  return isArea(joined) ? joined : null;
+  return isArea(joined) && (mayTouch || areApart(areas)) ? joined : null;
+}
+
+/** True if the bounding boxes do not touch: parts that touch may make a geometry invalid. */
+function areApart(areas: readonly Geometry[]): boolean {
+  const boxes = areas.flatMap((area, owner) =>
+    boxesOf(toShape(area)).map((box) => ({ box, owner })),
+  );
+  const index = new Flatbush(boxes.length);
+  for (const { box } of boxes) index.add(box.west, box.south, box.east, box.north);
+  index.finish();
+  return boxes.every(({ box: { west, south, east, north }, owner }) => {
+    const others = index.search(west, south, east, north, (i) => boxes[i]?.owner !== owner);
+    return others.length === 0;
+  });
 }
 
 function refuse(message: string): never {

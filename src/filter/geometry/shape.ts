@@ -21,8 +21,8 @@ import {
 export interface Region extends Readonly<Box> {
   /** x1, y1, x2, y2 of the edges of all rings. */
   readonly edges: Float64Array;
-  /** The boxes of the edges. */
-  readonly index: Flatbush;
+  /** The boxes of the edges, built at the first call. */
+  readonly index: () => Flatbush;
   /** A corner of each ring: x, y, x, y, … */
   readonly corners: readonly number[];
   readonly northInside: boolean;
@@ -69,9 +69,13 @@ function regionOf(outlines: readonly Outline[]): Region {
   const southInside = outlines.filter((one) => one.southInside).length % 2 === 1;
   const edges = new Float64Array(outlines.flatMap((one) => one.edges));
   const { west, south, east, north } = extentOf(edges);
+  let index: Flatbush | undefined;
   return {
     edges,
-    index: indexOf(edges),
+    index: () => {
+      index ??= indexOf(edges);
+      return index;
+    },
     corners: outlines.flatMap((outline) => outline.edges.slice(0, 2)),
     northInside,
     southInside,
@@ -261,7 +265,7 @@ function bordersIntersect(few: Region, many: Region, shift: number): boolean {
 }
 
 /** True for two orientations that are both strictly positive or both strictly negative. */
-export function onOneSide(a: number, b: number): boolean {
+function onOneSide(a: number, b: number): boolean {
   return (a > 0 && b > 0) || (a < 0 && b < 0);
 }
 
@@ -303,7 +307,7 @@ function someEdge(
   test: EdgeTest,
 ): boolean {
   let isFound = false;
-  index.search(west, south, east, north, (edge) => {
+  index().search(west, south, east, north, (edge) => {
     isFound ||= test(...edgeAt(edges, 4 * edge));
     return false;
   });

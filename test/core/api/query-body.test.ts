@@ -60,18 +60,15 @@ const nestedConditions = Array.from({ length: 45 }).reduce<object>(
   condition,
 );
 
-it.each<[string, object, number]>([
-  ['a thousand ids', { ids: Array.from({ length: 1_000 }, (_, i) => `an-id-${i}`) }, 200],
-  ['ninety nested conditions', { filter: nestedConditions }, 200],
-  ['a star of 600 corners', { intersects: star(600, 1) }, 200],
-  ['a rough outline of 3,400 corners', { intersects: star(3_400, 39.9) }, 200],
-  ['a star of 1,000 corners', { intersects: star(1_000, 1) }, 400],
-  ['a star of 3,400 corners', { intersects: star(3_400, 1) }, 400],
-])('a body is accepted when its effort is limited: %s', async (_title, body, status) => {
+it.each<[string, object]>([
+  ['a thousand ids', { ids: Array.from({ length: 1_000 }, (_, i) => `an-id-${i}`) }],
+  ['ninety nested conditions', { filter: nestedConditions }],
+  ['a rough outline of 3,400 corners', { intersects: star(3_400, 39.9) }],
+  ['a star of 3,400 corners', { intersects: star(3_400, 1) }],
+])('a large body is accepted: %s', async (_title, body) => {
   const { get } = await openConsole();
   const answer = await get(search, { method: 'POST', body: JSON.stringify(body) });
-  expect(answer.status).toBe(status);
-  if (status === 400) expect(answer.text).toContain('too complex to check');
+  expect(answer.status).toBe(200);
 });
 
 describe('bodies together', () => {

@@ -118,7 +118,7 @@ describe('a filter is refused by name for', () => {
     ['eo:cloud_cover < 20 20', 'Unexpected "20" at character 21'],
     ['S_INTERSECTS(datetime, POINT(1 2))', 'S_INTERSECTS needs the property geometry'],
     ['S_INTERSECTS(geometry, POINT(1))', 'Unexpected "POINT" at character 24'],
-    ['S_INTERSECTS(geometry, POLYGON((0 0, 1 1, 0 1, 1 0, 0 0)))', 'The catalogue would refuse'],
+    ['S_INTERSECTS(geometry, POLYGON((0 0, 1 1, 0 1)))', 'The catalogue would refuse'],
     [`${'('.repeat(101)}TRUE${')'.repeat(101)}`, 'nested deeper than 100 levels'],
   ])('%s', (text, reason) => {
     expect(refusalOf(() => translated(text))).toContain(reason);

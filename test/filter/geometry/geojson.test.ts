@@ -3,10 +3,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
-import { joinAreas, readAreas } from '../../../src/filter/geometry/read-geometry.ts';
+import {
+  geometryFaults,
+  joinAreas,
+  readAreas,
+} from '../../../src/filter/geometry/read-geometry.ts';
 import { linesOf, polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import { shapesIntersect, toShape } from '../../../src/filter/geometry/shape.ts';
-import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { times } from '../../helpers/thorough.ts';
 import { arbitraryAreas, arbitraryLines, turnedBy } from './arbitrary-areas.ts';
 import { box, line, multi, parallel, point, polygon, ring } from './places.ts';
@@ -86,7 +89,7 @@ describe('GeoJSON of a geometry', () => {
     const band = toGeoJson(polygon(parallel(70, 120), parallel(80, 120)));
     expectForm(band);
     expect(JSON.stringify(band)).not.toContain('90]');
-    expect(geometryFaults(band)).toEqual([]);
+    expect(isReferenceValid(band)).toBe(true);
   });
 
   it('has lines of at least two positions, and describes the same place', () => {
@@ -146,11 +149,25 @@ describe('reading GeoJSON', () => {
     expect(joined(both)).toBeNull();
   });
 
+  it('keeps polygons apart whose boxes touch, also across the antimeridian', () => {
+    const across = polygon(ring('170 0, -170 0, -170 5, 170 0'));
+    for (const [one, other] of [
+      [square, polygon(box(4, 4, 5, 5))],
+      [across, polygon(box(-175, 4, -172, 9))],
+      [polygon(box(170, 0, 180, 5)), polygon(box(-180, 0, -170, 5))],
+    ])
+      expect(joined(features(feature(one), feature(other)))).toBeNull();
+    expect(joined(features(feature(across), feature(square)))?.type).toBe('MultiPolygon');
+  });
+
   it.each([
     [square, square],
     [feature(square), square],
     [features(feature(square), feature(null)), square],
-    [features(feature(square), feature(square)), multi(box(0, 0, 4, 4), box(0, 0, 4, 4))],
+    [
+      features(feature(square), feature(polygon(box(5, 0, 9, 4)))),
+      multi(box(0, 0, 4, 4), box(5, 0, 9, 4)),
+    ],
     [{ ...both, geometries: [{ type: 'Point', coordinates: [1, 2, 300] }] }, point(1, 2)],
     [{ ...point(1, 2), crs: crs('urn:ogc:def:crs:OGC:1.3:CRS84') }, point(1, 2)],
   ])('accepts geometries, features and collections of one kind: %j', (value, geometry) => {
@@ -177,5 +194,28 @@ describe('reading GeoJSON', () => {
     let nested: unknown = square;
     for (let i = 0; i < 1000; i += 1) nested = { type: 'GeometryCollection', geometries: [nested] };
     expect(() => readAreas(nested)).toThrow(/too deeply/);
+  });
+});
+
+describe('each fault of a geometry has its place and advice', () => {
+  const faultsOf = (geometry: Geometry) => geometryFaults(geometry).join('\n');
+  it.each<[RegExp, Geometry]>([
+    [/^190 50 is out of range/, { type: 'Point', coordinates: [190, 50] }],
+    [/^1 91 is out of range/, polygon(ring('0 0, 1 0, 1 91, 0 0'))],
+    [/ends at 4 51 is not closed/, polygon(ring('4 50, 5 50, 5 51, 4 51'))],
+    [/at 4 50 has too few/, polygon(ring('4 50, 5 50, 4 50'))],
+    [/at 4 50 has too few/, polygon(ring('4 50, 5 50, 5 50, 4 50'))],
+  ])('%s: %j', (fault, geometry) => {
+    expect(faultsOf(geometry)).toMatch(fault);
+  });
+
+  it('at most twenty are reported', () => {
+    const coordinates = Array.from({ length: 500 }, (_, i): Position => [200 + i, 0]);
+    expect(geometryFaults({ type: 'MultiPoint', coordinates })).toHaveLength(20);
+  });
+
+  it('with 200,000 positions, they are searched without exhausting the stack', () => {
+    const corners = Array.from({ length: 200_000 }, (_, i): Position => [i % 180, i % 90]);
+    expect(faultsOf(polygon([...corners, ...corners.slice(0, 1)]))).toBe('');
   });
 });

@@ -27,7 +27,7 @@ import {
   type Request,
   sortAccount,
 } from './differences.ts';
-import type { CatalogueSubscription } from './subscription-client.ts';
+import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
 
 export interface ApplyOptions {
   desired: readonly DesiredSubscription[];
@@ -62,7 +62,8 @@ const planOf = (options: ApplyOptions, account: Account, context: AccountContext
   differencesOf({
     ...{ adoptsPull: true, prune: false, ...options, ...account },
     ...{ publicUrl: context.publicUrl, limits: context.limits },
-    hasCredentials: ({ credentialsDigest }) => isDigestOf(credentialsDigest, context.credentials),
+    hasCredentials: ({ credentialsDigest: digest }) =>
+      context.credentials === null || isDigestOf(digest, context.credentials),
   });
 
 const listDelayDefaultMs = 1_500;
@@ -82,9 +83,12 @@ export async function applyDesired(
 ): Promise<void> {
   const first = await readPlan(options, context);
   if (first.isTooLarge) throw limitReached(first.counts, context.limits);
+  if (first.differences.some(({ desired }) => desired?.type === 'push'))
+    requireCredentials(context);
   if (why.skipProbe !== true) await requireEndpoints(first.differences, context);
   const run: Run = {
-    ...{ options, why, digest: digestCredentials(context.credentials, context.newSecret()) },
+    ...{ options, why },
+    digest: context.credentials && digestCredentials(context.credentials, context.newSecret()),
     ...{ before: new Map(), touched: new Set(), sent: new Set(), createdAtUs: new Map() },
     // An account that is already beyond the limits may stay there.
     context: {
@@ -133,8 +137,8 @@ interface Run {
   options: ApplyOptions;
   context: AccountContext;
   why: ApplyReason;
-  /** Digest of the credentials of the context. */
-  digest: string;
+  /** Digest of the credentials of the context; null without credentials. */
+  digest: string | null;
   /** By name: the registration before the run. */
   before: Map<string, Registration | undefined>;
   /** Names of which this run has or may have changed something. */
@@ -250,10 +254,10 @@ async function create(
   { old, differs }: Difference,
   { context, digest }: Run,
 ): Promise<Done> {
-  const { client, credentials, publicUrl, nowUs } = context;
+  const { client, publicUrl, nowUs } = context;
   const { events, filter } = desired;
   const endpoint = endpointFor(publicUrl, desired);
-  const address = endpoint === null ? null : { endpoint, credentials };
+  const address = endpoint === null ? null : { endpoint, credentials: requireCredentials(context) };
   // Pushes may come before the answer, and events are expected from here.
   const atUs = nowUs();
   const fresh = await client.create({ events, filter, status, address });
@@ -285,7 +289,7 @@ async function edit(
   await context.client.edit(id, {
     ...(status === undefined ? {} : { status }),
     ...(endpoint === undefined ? {} : { endpoint }),
-    ...(credentials === undefined ? {} : { credentials: context.credentials }),
+    ...(credentials === undefined ? {} : { credentials: requireCredentials(context) }),
   });
   const fields = {
     ...(credentials === undefined ? {} : { credentialsDigest: digest }),
@@ -372,6 +376,14 @@ async function requireEndpoints(
       },
     );
   }
+}
+
+/** Throws `configuration` without endpoint credentials, which the catalogue needs for a push subscription. */
+function requireCredentials({ credentials }: AccountContext): EndpointCredentials {
+  if (credentials !== null) return credentials;
+  throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
+    advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
+  });
 }
 
 /** Adds how to continue to an error after the first change. */

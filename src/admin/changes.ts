@@ -25,8 +25,8 @@ export interface AccountContext {
   /** Null without a public host; then only pull subscriptions are possible. */
   publicUrl: string | null;
   limits: AccountLimits;
-  /** Endpoint credentials that the catalogue is to use. */
-  credentials: EndpointCredentials;
+  /** Endpoint credentials that the catalogue is to use; null if there are none. Push subscriptions need them. */
+  credentials: EndpointCredentials | null;
   probe: ProbeEndpoint;
   /** Reads the queue of a pull subscription to its end: each entry is stored, then acknowledged. Rejects as `PullQueue`. */
   drain: (subscription: { name: string; id: string }) => Promise<void>;

@@ -13,20 +13,18 @@ import { waitForLock } from '../core/host/job.ts';
 import { AppError } from '../core/terms/app-error.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
-import { openConfiguredStore, silent } from '../store/store.ts';
+import { openConfiguredStore, openSharedParts, silent } from '../store/store.ts';
 import type { AccountContext } from './changes.ts';
 import { createEndpointProbe, type ProbeEndpoint } from './endpoint-probe.ts';
 import type { QueueState } from './pull-queue.ts';
 import { openPullQueue } from './queue-client.ts';
 import { createQueueReader, createTurns } from './queue-reader.ts';
 import { createAccessTokens } from './session.ts';
-import type { CompleteAccountConfig } from './settings.ts';
+import type { AccountConfig, CompleteAccountConfig } from './settings.ts';
 import { createSubscriptionClient, type EndpointCredentials } from './subscription-client.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
-  /** Returns the same with credentials. If there are none, creates them in the data directory. */
-  withCredentials(): Promise<AccountContext>;
   /** Releases the lock while `work` waits, which may take minutes. */
   unlocked<Result>(work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
@@ -37,10 +35,12 @@ export type AccountIo = Pick<
   'nowUs' | 'random' | 'newId' | 'newSecret' | 'fetch' | 'readFile' | 'signal'
 >;
 
-/** Creates the context on an open store. Throws `configuration` if EARSHOT_PROBE_CA cannot be read. */
+/**
+ * Creates the context on an open store, with the present credentials: the caller holds the lock, as a rotation may have
+ * just ended. Throws `configuration` if EARSHOT_PROBE_CA or the file of the credentials cannot be read.
+ */
 export function createAccountContext(
   config: CompleteAccountConfig,
-  credentials: EndpointCredentials,
   store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo,
   progress?: Progress,
@@ -48,6 +48,8 @@ export function createAccountContext(
   const { account, dataDir, catalogueUrl, publicUrl = null, limits, probeCa } = config;
   const { administration } = store;
   const { random, newSecret } = io;
+  const { source, pairs } = config.endpoint;
+  const accepted = source === 'variables' ? pairs : readCredentialsFile(dataDir);
   const acquireLock = createAcquireLock(dataDir);
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
   const tokens = createAccessTokens({ account, dataDir, ...own, acquireLock });
@@ -57,7 +59,7 @@ export function createAccountContext(
     administration,
     publicUrl,
     limits,
-    credentials,
+    credentials: accepted?.at(-1) ?? null,
     probe: probeTrusting(probeCa, io),
     drain: createDrain(config, store, io, progress),
     nowUs,
@@ -101,8 +103,6 @@ type Progress = ReturnType<typeof createProgressLine>;
 export interface AccountUse {
   /** The command changes nothing, so it does not wait for the lock. */
   readOnly?: boolean;
-  /** The command sends the endpoint credentials to the catalogue, so they must exist. */
-  needsCredentials?: boolean;
   /** EARSHOT_PUBLIC_URL must be set. By default, only if this receiver needs an endpoint. */
   publicUrl?: boolean;
 }
@@ -111,9 +111,8 @@ export interface AccountUse {
 export async function openAccount(
   config: CompleteAccountConfig,
   io: AccountIo & Pick<Io, 'stderr' | 'features'>,
-  { readOnly = false, needsCredentials = false }: AccountUse,
+  { readOnly = false }: AccountUse,
 ): Promise<OpenedAccount> {
-  const { dataDir } = config;
   const store = await openConfiguredStore(config, io);
   let release: () => void = () => undefined;
   const lock = async () => {
@@ -123,27 +122,10 @@ export async function openAccount(
   };
   try {
     await lock();
-    // Read while holding the lock: a rotation may have ended during the wait.
     await store.shared?.syncFiles();
-    const { endpoint } = config;
-    const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
-    const credentials = pairs?.at(-1);
-    const isPush = async () =>
-      (await store.administration.registrations()).some(({ type }) => type === 'push');
-    if (credentials === undefined && needsCredentials && (await isPush())) {
-      throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
-        advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
-      });
-    }
-    const progress = createProgressLine(io.stderr);
-    const own = createAccountContext(config, credentials ?? none, store, io, progress);
     return {
-      ...own,
+      ...createAccountContext(config, store, io, createProgressLine(io.stderr)),
       store,
-      withCredentials: async () => {
-        if (credentials !== undefined) return own;
-        return { ...own, credentials: await createCredentials(dataDir, store, io) };
-      },
       unlocked: async (work) => {
         release();
         try {
@@ -164,26 +146,41 @@ export async function openAccount(
   }
 }
 
-/** Creates endpoint credentials in the data directory; with a shared log, for all receivers. */
-async function createCredentials(
-  dataDir: string,
-  { shared }: Pick<Store, 'shared'>,
-  io: AccountIo & Pick<Io, 'stderr'>,
-): Promise<EndpointCredentials> {
-  const created = newCredentials(io);
-  await writeCredentialsFile(dataDir, [created]);
-  await shared?.shareCredentials([created], io.signal);
-  io.stderr.write('Endpoint credentials created in the data directory.\n');
-  return created;
+/** Maximum wait for another program that changes the account or its credentials. */
+const lockWaitMs = 10_000;
+
+/**
+ * Stores endpoint credentials in the data directory, and with a shared log for all receivers: those of the variables, else
+ * random ones. Returns false if some are stored already.
+ */
+export async function createCredentials(
+  config: AccountConfig,
+  io: Parameters<typeof openSharedParts>[1] & Pick<Io, 'newSecret'>,
+): Promise<boolean> {
+  const { dataDir, endpoint } = config;
+  // The lock prevents two simultaneous runs from overwriting each other's credentials.
+  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: lockWaitMs });
+  try {
+    const { syncFiles, close } = await openSharedParts(config, io);
+    try {
+      await syncFiles?.();
+      if (readCredentialsFile(dataDir) !== null) return false;
+      const areSet = endpoint.source === 'variables';
+      await writeCredentialsFile(dataDir, areSet ? endpoint.pairs : [newCredentials(io)]);
+      await syncFiles?.();
+      return true;
+    } finally {
+      await close();
+    }
+  } finally {
+    release();
+  }
 }
 
 function drainText({ subscription, entries, length }: QueueState): string {
   const rest = length === null ? '' : `, ${length} left`;
   return `reading the queue of ${subscription}: ${entries} notifications stored${rest} …`;
 }
-
-/** Placeholder until credentials are created. */
-const none: EndpointCredentials = { username: '', password: '' };
 
 /** Creates a random pair: 256 bits, no colon. */
 export function newCredentials({ newSecret }: Pick<Io, 'newSecret'>): EndpointCredentials {

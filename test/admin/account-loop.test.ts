@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { applyDesired } from '../../src/admin/apply.ts';
 import { times } from '../helpers/thorough.ts';
 import { arbitraryCut, type RandomAccount, randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
@@ -91,6 +92,19 @@ describe('the account', () => {
     const crete = desiredState({ name: 'crete', filter: otherFilter, status: 'paused' });
     await setUp.register({ desired: [crete, desiredState({ name: 'baltic' })] });
     expect(setUp.catalogue.writes.slice(0, 2)).toEqual(['edit one credentials', 'delete two']);
+  });
+
+  it('is not changed without endpoint credentials, unless it has pull subscriptions only', async () => {
+    const setUp = await openSetUp({});
+    const context = { ...setUp.context(), credentials: null };
+    const apply = (type: 'push' | 'pull') =>
+      applyDesired({ desired: [desiredState({ type })] }, context, { actor: 'register' });
+    await expect(apply('push')).rejects.toMatchObject({
+      text: expect.stringMatching(/no endpoint credentials.*credentials create/),
+    });
+    expect([setUp.catalogue.writes, await setUp.administration.registrations()]).toEqual([[], []]);
+    await apply('pull');
+    expect(setUp.catalogue.writes).toEqual(['create pull running']);
   });
 
   it('reaches the desired state after interruptions at any call, and changes no other subscription', async () => {

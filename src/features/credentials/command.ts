@@ -1,7 +1,7 @@
 /** `earshot credentials`: creates and rotates the endpoint credentials. */
 
-import { newCredentials } from '../../admin/open-account.ts';
-import { type AccountConfig, accountSections, loadAccountConfig } from '../../admin/settings.ts';
+import { createCredentials, newCredentials } from '../../admin/open-account.ts';
+import { accountSections, loadAccountConfig } from '../../admin/settings.ts';
 import { defineCommand, defineGroup, type Parts } from '../../core/cli/command.ts';
 import { positiveNumber } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
@@ -15,7 +15,6 @@ import {
 import { AppError } from '../../core/terms/app-error.ts';
 
 const waitSecondsDefault = 600;
-const lockWaitMs = 10_000;
 
 const createCommand = defineCommand('create', {
   description: 'Create endpoint credentials and store them in the data directory.',
@@ -29,49 +28,19 @@ Examples:
   $ EARSHOT_ENDPOINT_USERNAME=catalogue EARSHOT_ENDPOINT_PASSWORD=… earshot credentials create`,
   run: async (io: Io) => {
     const config = loadConfig(io, accountSections);
-    const { createAcquireLock } = await import('../../store/engine/locks.ts');
-    // The lock prevents two simultaneous runs from overwriting each other's credentials.
-    const release = await createAcquireLock(config.dataDir)('subscriptions', {
-      waitMs: lockWaitMs,
-    });
-    try {
-      await withSharedFiles(config, io, () => create(config, io));
-    } finally {
-      release();
+    const path = `${config.dataDir}/${credentialsFileName}`;
+    if (!(await createCredentials(config, io))) {
+      throw new AppError('conflict', `${path} already exists.`, {
+        advice: 'To replace the credentials: `earshot credentials rotate`.',
+      });
     }
+    const next =
+      config.endpoint.source === 'variables'
+        ? 'Remove the two variables and restart the receiver.'
+        : 'Start the receiver, then run `earshot register`.';
+    io.stderr.write(`Credentials stored in ${path}. ${next}\n`);
   },
 });
-
-/** Copies the files that receivers share before the work, which may find credentials there, and after it. */
-async function withSharedFiles(
-  config: AccountConfig,
-  io: Io,
-  work: () => Promise<void>,
-): Promise<void> {
-  const { openSharedParts } = await import('../../store/store.ts');
-  const { syncFiles, close } = await openSharedParts(config, io);
-  try {
-    await syncFiles?.();
-    await work();
-    await syncFiles?.();
-  } finally {
-    await close();
-  }
-}
-
-async function create({ dataDir, endpoint }: AccountConfig, io: Io): Promise<void> {
-  if (readCredentialsFile(dataDir) !== null) {
-    throw new AppError('conflict', `${dataDir}/${credentialsFileName} already exists.`, {
-      advice: 'To replace the credentials: `earshot credentials rotate`.',
-    });
-  }
-  const areSet = endpoint.source === 'variables';
-  await writeCredentialsFile(dataDir, areSet ? endpoint.pairs : [newCredentials(io)]);
-  const next = areSet
-    ? 'Remove the two variables and restart the receiver.'
-    : 'Start the receiver, then run `earshot register`.';
-  io.stderr.write(`Credentials stored in ${dataDir}/${credentialsFileName}. ${next}\n`);
-}
 
 const rotateCommand = defineCommand('rotate', {
   description: 'Replace the endpoint credentials without losing notifications.',
@@ -104,7 +73,6 @@ Examples:
     }
   },
   needs: ['account'],
-  uses: () => ({ account: { needsCredentials: true } }),
   run: rotate,
 });
 

@@ -257,8 +257,7 @@ async function registerDemo(
 ): Promise<void> {
   const publicUrl = desired.some(({ type }) => type === 'push');
   const config = loadAccountConfig(io, { publicUrl });
-  const [pair = { username: '', password: '' }] = config.endpoint.pairs;
-  const account = createAccountContext(config, pair, store, io);
+  const account = createAccountContext(config, store, io);
   if (shown) {
     const plan = await readPlan({ desired }, account);
     const text = planText(plan, account.limits, painter(io, io.stdout));

@@ -1,17 +1,13 @@
 /** Carries out `earshot setup`: answers, `.env`, credentials, checks, receiver, registration. */
 
 import type { Command } from 'commander';
-import { newCredentials } from '../../admin/open-account.ts';
+import { createCredentials } from '../../admin/open-account.ts';
 import { accountSections } from '../../admin/settings.ts';
 import { registeredSubscriptions } from '../../admin/sql.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
 import { readFilter } from '../../core/cli/row-forms.ts';
 import { checkConfig, loadConfig } from '../../core/config/config.ts';
-import {
-  readCredentialsFile,
-  writeCredentialsFile,
-} from '../../core/config/endpoint-credentials.ts';
 import {
   loadSubscriptionsFile,
   subscriptionsFileName,
@@ -32,7 +28,6 @@ import {
 } from '../../receiver/running-receiver.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
 import { start } from '../../receiver/start-command.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import { runDoctor } from '../doctor/command.ts';
 import { entitiesOf } from '../subscriptions/filter-command.ts';
 import { register } from '../subscriptions/register-command.ts';
@@ -217,14 +212,16 @@ async function prepare(io: Io, plan: SetupPlan): Promise<Io> {
   const own = { ...ioWith(io, settings), workingDir: folder };
   // The section `acme` exists only with the feature `certificate`.
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as string[] as 'listen'[]) : [];
-  const { dataDir } = loadConfig(own, ['data', ...accountSections, ...acme]);
+  const config = loadConfig(own, [...accountSections, ...acme]);
+  const { dataDir } = config;
   const running = subscription.pull ? null : await findRunning(dataDir);
   if (running !== null && !isSameListener(running, loadConfig(own, ['health']).health.listen)) {
     throw alreadyServed(dataDir, running);
   }
   report(io, await writeEnvFile(io, plan, flags.force === true || !flags.yes));
   const hasEndpoint = !subscription.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
-  if (hasEndpoint) await createCredentials(own, dataDir);
+  if (hasEndpoint && config.endpoint.source === 'none' && (await createCredentials(config, own)))
+    report(io, `endpoint credentials created in ${dataDir}`);
   report(io, 'running the checks that do not need a receiver:');
   await runDoctor(own, { beforeStart: true, hasEndpoint });
   return own;
@@ -262,19 +259,6 @@ function subjectText({ subscription: own }: SetupPlan, io: Io): string {
   const lines = tree === null ? ['all products'] : describeFilter(tree);
   const queue = pull ? ', with a queue' : '';
   return `subscription "${subscription}" (${event.join(', ')}${queue}):${lines.map((line) => `\n       ${printable(line)}`).join('')}`;
-}
-
-async function createCredentials(io: Io, dataDir: string): Promise<void> {
-  const { EARSHOT_ENDPOINT_USERNAME: fromVariables } = io.env;
-  if (fromVariables !== undefined || readCredentialsFile(dataDir) !== null) return;
-  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 10_000 });
-  try {
-    if (readCredentialsFile(dataDir) !== null) return;
-    await writeCredentialsFile(dataDir, [newCredentials(io)]);
-  } finally {
-    release();
-  }
-  report(io, `endpoint credentials created in ${dataDir}`);
 }
 
 /**

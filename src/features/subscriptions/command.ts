@@ -320,11 +320,8 @@ Examples:
   run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
     const inFile = await loadSubscriptionsFile(io);
     const { maintain } = await import('../../admin/maintain.ts');
-    const results = await withParts(
-      io,
-      ['account'],
-      ({ account }) => maintain({ inFile, skipProbe }, account),
-      { account: { needsCredentials: true } },
+    const results = await withParts(io, ['account'], ({ account }) =>
+      maintain({ inFile, skipProbe }, account),
     );
     await printResults(results, json, io);
   },

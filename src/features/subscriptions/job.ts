@@ -10,10 +10,8 @@ import {
 } from '../../admin/settings.ts';
 import { pause } from '../../core/cli/io.ts';
 import type { StartConfig } from '../../core/config/config.ts';
-import { readCredentialsFile } from '../../core/config/endpoint-credentials.ts';
 import { type ConfigPlace, loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
-import { AppError } from '../../core/terms/app-error.ts';
 import { hourMs } from '../../core/terms/dates.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { Store } from '../../store/store.ts';
@@ -60,20 +58,10 @@ export async function maintenanceRound(
     import('../../admin/open-account.ts'),
     import('../../admin/maintain.ts'),
   ]);
-  const { dataDir, endpoint } = config;
   const inFile = await loadSubscriptionsFile(io);
   const release = await store.acquireLock('subscriptions', { waitMs: 0 });
   try {
-    // Read while holding the lock: a rotation may have just ended.
-    const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
-    const credentials = (pairs ?? endpoint.pairs).at(-1) ?? noCredentials;
-    const registrations = await store.administration.registrations();
-    if (credentials === noCredentials && registrations.some(({ type }) => type === 'push')) {
-      throw new AppError('configuration', 'There are no endpoint credentials.', {
-        advice: 'Run `earshot credentials create`, and restart the receiver.',
-      });
-    }
-    const context = createAccountContext(config, credentials, store, io);
+    const context = createAccountContext(config, store, io);
     return await maintain(
       { inFile },
       { ...context, probe: toleratingConnectionFault(context.probe) },
@@ -82,9 +70,6 @@ export async function maintenanceRound(
     release();
   }
 }
-
-/** Pull subscriptions need none. */
-const noCredentials = { username: '', password: '' };
 
 const connectionFaults = ['connection-refused', 'no-route', 'no-answer'];
 

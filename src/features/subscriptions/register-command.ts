@@ -208,8 +208,7 @@ async function apply(
   if (isChange) await confirm(io, 'Apply these changes?', asksAgain && !isNew ? {} : { yes });
   const paint = painter(io, io.stderr);
   if (isChange && skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-  const isPush = differences.some(({ desired }) => desired?.type === 'push');
-  await applyDesired(options, isPush ? await account.withCredentials() : account, {
+  await applyDesired(options, account, {
     actor: 'register',
     skipProbe: skipProbe === true,
     onRequest: ({ name }, { kind }) => {

@@ -16,6 +16,7 @@ import {
   listAccount,
   nowRunning,
   observed,
+  requireCredentials,
 } from './changes.ts';
 import {
   type Difference,
@@ -27,7 +28,7 @@ import {
   type Request,
   sortAccount,
 } from './differences.ts';
-import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
 
 export interface ApplyOptions {
   desired: readonly DesiredSubscription[];
@@ -376,14 +377,6 @@ async function requireEndpoints(
       },
     );
   }
-}
-
-/** Throws `configuration` without endpoint credentials, which the catalogue needs for a push subscription. */
-function requireCredentials({ credentials }: AccountContext): EndpointCredentials {
-  if (credentials !== null) return credentials;
-  throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
-    advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
-  });
 }
 
 /** Adds how to continue to an error after the first change. */

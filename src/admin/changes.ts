@@ -37,6 +37,16 @@ export interface AccountContext {
   listDelayMs?: number;
 }
 
+/** Throws `configuration` without endpoint credentials, which the catalogue needs for a push subscription. */
+export function requireCredentials({
+  credentials,
+}: Pick<AccountContext, 'credentials'>): EndpointCredentials {
+  if (credentials !== null) return credentials;
+  throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
+    advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
+  });
+}
+
 /**
  * Lists the account. The list is at least as new as `askedAtUs`, so gaps start there: a later stop is noticed in the
  * next list.

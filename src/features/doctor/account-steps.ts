@@ -2,18 +2,31 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Account } from '../../admin/account.ts';
-import { checkAccount, checkQueue, checkSubscriptions } from '../../admin/account-checks.ts';
+import type { AccessTokens, Account, DeliveryMark, Registration } from '../../admin/account.ts';
+import { lastDeliveryOf } from '../../admin/account.ts';
+import { isDigestOf } from '../../admin/changes.ts';
+import { type AccountLimits, countsOf, sortAccount } from '../../admin/differences.ts';
+import { review } from '../../admin/maintain.ts';
+import type { PullQueue } from '../../admin/pull-queue.ts';
 import { openPullQueue } from '../../admin/queue-client.ts';
 import { createAccessTokens } from '../../admin/session.ts';
 import type { AccountConfig } from '../../admin/settings.ts';
 import {
   type CatalogueSubscription,
   createSubscriptionClient,
+  type EndpointCredentials,
+  type SubscriptionClient,
 } from '../../admin/subscription-client.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { type DoctorSettings, needsOf, type Step } from '../../core/doctor/steps.ts';
-import { type Finding, finding } from '../../core/terms/evaluation.ts';
+import { isAppError } from '../../core/terms/app-error.ts';
+import { hourUs, shortDateUs } from '../../core/terms/dates.ts';
+import {
+  type evaluation,
+  type Finding,
+  failedFinding,
+  finding,
+} from '../../core/terms/evaluation.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
@@ -127,4 +140,139 @@ function filterFindings(
       return finding(filters, level, `"${name}": ${message}`, nextStep);
     }),
   );
+}
+
+/** Gets a token, from the stored session if it is valid, and lists the subscriptions; `listed` is null if that fails. */
+export async function checkAccount(options: {
+  account: Account;
+  tokens: AccessTokens;
+  client: Pick<SubscriptionClient, 'list'>;
+  limits: AccountLimits;
+}): Promise<{ findings: Finding[]; listed: CatalogueSubscription[] | null }> {
+  const { account, tokens, client, limits } = options;
+  const login = account.kind === 'token' ? briefToken : finding('login', 'ok', 'The login works.');
+  const nextStep = 'Check the account and EARSHOT_CATALOGUE_URL.';
+  try {
+    await tokens.get();
+  } catch (error) {
+    return { findings: [failedFinding('login', error, nextStep)], listed: null };
+  }
+  try {
+    const listed = await client.list();
+    return { findings: [login, limitsFinding(countsOf(listed), limits)], listed };
+  } catch (error) {
+    return { findings: [login, failedFinding('catalogue', error, nextStep)], listed: null };
+  }
+}
+
+function limitsFinding(
+  { running, total }: ReturnType<typeof countsOf>,
+  { runningMax, totalMax }: AccountLimits,
+): Finding {
+  const text = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
+  if (running <= runningMax && total < totalMax) return finding('catalogue', 'ok', text);
+  const nextStep =
+    'Delete a subscription that is not needed, or set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue. While the account is full, a changed filter has a gap.';
+  return finding('catalogue', 'warning', text, nextStep);
+}
+
+const briefToken = finding(
+  'login',
+  'warning',
+  'EARSHOT_ACCESS_TOKEN expires within minutes. Maintenance then stops.',
+  'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD instead.',
+);
+
+export interface SubscriptionsInput {
+  listed: readonly CatalogueSubscription[];
+  registrations: readonly Registration[];
+  deliveryMarks: readonly DeliveryMark[];
+  /** Subscriptions in `earshot.config.ts`; null without the file. */
+  inFile: readonly DesiredSubscription[] | null;
+  publicUrl: string | null;
+  /** Credentials that the receiver accepts. */
+  pairs: readonly EndpointCredentials[];
+  nowUs: number;
+}
+
+/** Checks each subscription, with one or more findings. */
+export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
+  const { listed, registrations, inFile, publicUrl } = input;
+  const { managed } = sortAccount(listed, { publicUrl, registrations });
+  const known = new Map(registrations.map((one) => [one.name, one]));
+  const namesInFile = (inFile ?? []).map(({ name }) => name);
+  const names = [...new Set([...known.keys(), ...namesInFile, ...managed.keys()])].toSorted();
+  if (names.length === 0) {
+    const nextStep = 'When all checks above are ok, run `earshot register`.';
+    return [finding('subscriptions', 'unknown', 'No subscription is registered yet.', nextStep)];
+  }
+  return names.flatMap((name) => {
+    const registration = known.get(name);
+    const candidates = managed.get(name) ?? [];
+    if (registration !== undefined) return registered(registration, candidates, input);
+    const [level, text] =
+      candidates.length > 0
+        ? (['critical', 'It is in the catalogue, but not in this data directory.'] as const)
+        : (['warning', 'It is in earshot.config.ts, but not registered yet.'] as const);
+    return [finding(`subscription ${name}`, level, text, 'Run `earshot register`.')];
+  });
+}
+
+function registered(
+  registration: Registration,
+  candidates: readonly CatalogueSubscription[],
+  { inFile, deliveryMarks, pairs, nowUs, publicUrl }: SubscriptionsInput,
+): Finding[] {
+  const { name, credentialsDigest: digest } = registration;
+  const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, nowUs);
+  const { current, action, reason, notes } = review({
+    ...{ registration, candidates, lastDeliveryAtUs, nowUs, publicUrl },
+    inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
+  });
+  const findings: Finding[] = [];
+  const add = (...args: Parameters<typeof evaluation>) =>
+    findings.push(finding(`subscription ${name}`, ...args));
+  if (current?.status === registration.status) {
+    const lastUs = Math.max(current.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
+    const last = lastUs === 0 ? 'none yet' : `${shortDateUs(lastUs)} UTC`;
+    add('ok', `The subscription is ${current.status}, as desired. Last notification: ${last}.`);
+  }
+  if (action !== null) {
+    const [level, command] =
+      action === 'finish'
+        ? (['warning', 'register'] as const)
+        : (['critical', 'maintain'] as const);
+    add(level, `The subscription needs maintenance: ${reason}.`, `Run \`earshot ${command}\`.`);
+  }
+  for (const { message, advice, isFailure } of notes)
+    add(isFailure ? 'critical' : 'warning', message, advice);
+  // Without both there is nothing to compare.
+  if (digest !== null && pairs.length > 0 && !pairs.some((pair) => isDigestOf(digest, pair))) {
+    const text = 'The catalogue has other endpoint credentials than the receiver.';
+    add('critical', text, 'Run `earshot register`.');
+  }
+  return findings;
+}
+
+/** Reads the oldest entry of a queue, and removes nothing. */
+export async function checkQueue(
+  { name, subscriptionId, pausedSeenAtUs }: Registration,
+  queue: Pick<PullQueue, 'read'>,
+  nowUs: number,
+): Promise<Finding> {
+  const check = `queue ${name}`;
+  try {
+    const [oldest] = (await queue.read({ id: subscriptionId ?? '', entriesMax: 1 })).entries;
+    const hours = Math.floor((nowUs - (oldest?.notificationUs ?? nowUs)) / hourUs);
+    if (hours < 24) return finding(check, 'ok', 'The queue can be read.');
+    const nextStep =
+      'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
+    return finding(check, 'warning', `The oldest unread entry is ${hours} hours old.`, nextStep);
+  } catch (error) {
+    // The catalogue may refuse to read the queue of a paused subscription; a missing one is reported above.
+    const isExpected = pausedSeenAtUs !== null && isAppError(error, 'invalid');
+    if (isExpected || isAppError(error, 'not_found'))
+      return finding(check, 'unknown', error.message);
+    return failedFinding(check, error, 'Check the account, and `earshot subscriptions list`.');
+  }
 }

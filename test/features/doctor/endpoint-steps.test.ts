@@ -1,9 +1,22 @@
-/** The doctor's checks of the endpoint: public URL, name, addresses, port, certificate, login. */
+/** The doctor's checks of the endpoint: public URL, name, addresses, port, certificate, login; and of the clock. */
 import { describe, expect, it } from 'vitest';
-import { checkAddresses, checkEndpoint, checkPublicUrl } from '../../src/admin/endpoint-checks.ts';
-import { createEndpointProbe } from '../../src/admin/endpoint-probe.ts';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
-import { answering, createTrust, pair, receiver, startEndpoint } from './endpoint/tls-endpoint.ts';
+import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
+import {
+  checkAddresses,
+  checkClock,
+  checkEndpoint,
+  checkPublicUrl,
+} from '../../../src/features/doctor/endpoint-steps.ts';
+import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
+import {
+  answering,
+  createTrust,
+  pair,
+  receiver,
+  startEndpoint,
+} from '../../admin/endpoint/tls-endpoint.ts';
+import { startServer } from '../../core/http/answering-server.ts';
+import { freePort } from '../../helpers/free-ports.ts';
 
 it.each([
   ['https://earshot.example.org:8443', 'ok', 'on port 8443'],
@@ -78,5 +91,39 @@ describe('the endpoint', () => {
     const options = { ...(await openTrusted(answering(status))), pairs: [] };
     const text = expect.stringContaining(`returns ${status} instead of 401`);
     expect((await checkEndpoint(options))[1]).toMatchObject({ level: 'critical', text });
+  });
+});
+
+const thereMs = Date.UTC(2026, 4, 1, 12);
+
+/** A service with a fixed clock. */
+const startService = (headers: Record<string, string> = {}) => {
+  const date = new Date(thereMs).toUTCString();
+  return startServer([{ status: 404, headers: { Date: date, ...headers } }]);
+};
+
+const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 1000;
+
+describe('the clock', () => {
+  it.each([
+    [-31, 'warning', '31 s behind'],
+    [300, 'warning', '300 s ahead of'],
+    [301, 'critical', '301 s ahead of'],
+  ])('%i seconds ahead: %s', async (seconds, level, words) => {
+    const { url, requests } = await startService();
+    const finding = await checkClock([url], { fetch, nowUs: at(seconds) });
+    expect(finding).toMatchObject({ check: 'clock', level });
+    expect(finding.text).toContain(words);
+    expect(requests).toMatchObject([{ method: 'HEAD', headers: { 'cache-control': 'no-store' } }]);
+  });
+
+  it('is compared with the next service when one does not answer or sends no date', async () => {
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    const silent = await startService({ Date: '' });
+    const { url } = await startService();
+    const own = { fetch, nowUs: at(100) };
+    const { text } = await checkClock([closed, silent.url, url], own);
+    expect(text).toContain(new URL(url).host);
+    expect(await checkClock([closed], own)).toMatchObject({ level: 'unknown' });
   });
 });

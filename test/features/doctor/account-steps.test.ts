@@ -1,17 +1,14 @@
-/** The doctor's checks of the account: token, catalogue, limits, subscriptions, clock. */
+/** The doctor's checks of the account: token, catalogue, limits, subscriptions. */
 
 import { describe, expect, it } from 'vitest';
-import type { Account, Registration } from '../../src/admin/account.ts';
+import type { Account, Registration } from '../../../src/admin/account.ts';
+import { digestCredentials } from '../../../src/admin/changes.ts';
+import { AppError } from '../../../src/core/terms/app-error.ts';
 import {
   checkAccount,
-  checkClock,
   checkSubscriptions,
   type SubscriptionsInput,
-} from '../../src/admin/account-checks.ts';
-import { digestCredentials } from '../../src/admin/changes.ts';
-import { AppError } from '../../src/core/terms/app-error.ts';
-import { startServer } from '../core/http/answering-server.ts';
-import { freePort } from '../helpers/free-ports.ts';
+} from '../../../src/features/doctor/account-steps.ts';
 import {
   dayUs,
   desiredState,
@@ -19,7 +16,7 @@ import {
   startUs as nowUs,
   publicUrl,
   registrationOf,
-} from './samples.ts';
+} from '../../admin/samples.ts';
 
 /** Running; its last notification came an hour ago. */
 const listedAs = (fields: Parameters<typeof managed>[0] = {}) =>
@@ -153,39 +150,5 @@ describe('a subscription', () => {
     for (const { level, nextStep } of findings) expect(Boolean(nextStep)).toBe(level !== 'ok');
     expect(findings.map(({ text, nextStep }) => `${text} ${nextStep}`).join(' ')).toMatch(words);
     expect(JSON.stringify(findings)).not.toContain('secret');
-  });
-});
-
-const thereMs = Date.UTC(2026, 4, 1, 12);
-
-/** A service with a fixed clock. */
-const startService = (headers: Record<string, string> = {}) => {
-  const date = new Date(thereMs).toUTCString();
-  return startServer([{ status: 404, headers: { Date: date, ...headers } }]);
-};
-
-const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 1000;
-
-describe('the clock', () => {
-  it.each([
-    [-31, 'warning', '31 s behind'],
-    [300, 'warning', '300 s ahead of'],
-    [301, 'critical', '301 s ahead of'],
-  ])('%i seconds ahead: %s', async (seconds, level, words) => {
-    const { url, requests } = await startService();
-    const finding = await checkClock([url], { fetch, nowUs: at(seconds) });
-    expect(finding).toMatchObject({ check: 'clock', level });
-    expect(finding.text).toContain(words);
-    expect(requests).toMatchObject([{ method: 'HEAD', headers: { 'cache-control': 'no-store' } }]);
-  });
-
-  it('is compared with the next service when one does not answer or sends no date', async () => {
-    const closed = `http://127.0.0.1:${await freePort()}`;
-    const silent = await startService({ Date: '' });
-    const { url } = await startService();
-    const own = { fetch, nowUs: at(100) };
-    const { text } = await checkClock([closed, silent.url, url], own);
-    expect(text).toContain(new URL(url).host);
-    expect(await checkClock([closed], own)).toMatchObject({ level: 'unknown' });
   });
 });

@@ -1,4 +1,4 @@
-/** Requests one page: rate, retries, page sizes, and the login if the catalogue requires one. */
+/** Requests one page: rate, retries and page sizes. Queries of the catalogue need no login (facts, catalogue 5). */
 
 import type {
   OutboundAnswer,
@@ -13,7 +13,6 @@ import {
   serviceError,
 } from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
-import type { AccessTokens } from './account.ts';
 import type { ListingReading, ReadPage, readListing } from './page-readers.ts';
 
 /** Timeouts and retries. */
@@ -38,9 +37,6 @@ export interface ListingRetry {
   /** Delay before the next attempt. */
   waitMs: number;
 }
-
-/** Maximum number of logins for one page: the catalogue may reject the first token as expired. */
-const loginsMax = 2;
 
 export interface PageQuestion {
   /** Completes "could not …": "list the created products". */
@@ -102,8 +98,6 @@ export function createPageSize(sizes: readonly number[]) {
 interface PageRequestsOptions {
   requests: PacedRequests;
   size: PageSize;
-  /** Used only if the catalogue requires a login; null without an account. */
-  tokens: AccessTokens | null;
   random: () => number;
   timing: ListingTiming;
   readPage: ReadListingPage;
@@ -116,24 +110,17 @@ interface PageRequestsOptions {
  */
 export function createPageRequests(options: PageRequestsOptions) {
   const { requests, size, timing, onRetry } = options;
-  const login = createLogin(options.tokens);
   return async (question: PageQuestion, signal: AbortSignal) => {
-    let logins = 0;
     for (let failures = 0; ; ) {
       const top = size.current();
-      const token = await login.token();
       const url = question.url(top, failures);
       try {
-        const read = await attempt({ ...question, url, token }, options, signal);
+        const read = await attempt({ ...question, url }, options, signal);
         size.succeeded();
         return { ...read, top };
       } catch (error) {
         if (!isAppError(error)) throw error;
         const { code, facts } = error;
-        if (code === 'unauthorized' && logins < loginsMax && (await login.refused(token, error))) {
-          logins += 1;
-          continue;
-        }
         if (facts.isTooLarge === true) {
           question.onTooLarge?.();
           if (question.reading.sinceMs === null || !size.shrink()) throw error;
@@ -176,7 +163,7 @@ function retryDelayMs(
   return Math.max(ownMs, retryAfterMs + timing.retryDelayMs * random());
 }
 
-type SentQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
+type SentQuestion = Omit<PageQuestion, 'url'> & { url: string };
 
 /** Sends one request for a page, and reads the response. */
 async function attempt(
@@ -184,16 +171,15 @@ async function attempt(
   { requests, size, readPage }: PageRequestsOptions,
   signal: AbortSignal,
 ): Promise<{ page: ReadPage; bytes: Uint8Array }> {
-  const { purpose, reading, url, token } = question;
-  const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+  const { purpose, reading, url } = question;
   const isSmallest = reading.sinceMs === null || size.isSmallest();
   const answerBytesMax = isSmallest ? smallestPageBytesMax : pageBytesMax;
-  const request = { method: 'GET', url, headers, purpose, answerBytesMax } as const;
+  const request = { method: 'GET', url, headers: {}, purpose, answerBytesMax } as const;
   const answer = await requests.send(request, signal);
   if (answer.status !== 200) throw refusalOf(answer, question);
   const { result, bytes } = await readPage('readListing', answer.bytes, reading);
   if (!('broken' in result)) return { page: result, bytes };
-  const bounds = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
+  const bounds = { secrets: [], charactersMax: hintCharactersMax };
   const begin = new TextDecoder().decode(bytes.subarray(0, hintBytesMax));
   const advice = `Retry later. If this happens again, check EARSHOT_CATALOGUE_URL. Response: ${foreignText(hintOf(begin), bounds)}`;
   const message = `Could not ${purpose}: the catalogue's response is unusable: ${result.broken}.`;
@@ -207,9 +193,9 @@ const hintBytesMax = 16_384;
 const longAddressCharacters = 2_000;
 
 /** Returns the error of a response without a page. */
-function refusalOf(answer: OutboundAnswer, { purpose, url, token }: SentQuestion): AppError {
+function refusalOf(answer: OutboundAnswer, { purpose, url }: SentQuestion): AppError {
   const { status, json } = answer;
-  const said = readServiceMessage(answer, token === null ? [] : [token]);
+  const said = readServiceMessage(answer, []);
   const refusal = (code: ErrorCode, reason: string, advice: string) => {
     const id = said.requestId === null ? '' : `, request id ${said.requestId}`;
     const quote = said.text ?? said.lines.join('; ');
@@ -218,48 +204,24 @@ function refusalOf(answer: OutboundAnswer, { purpose, url, token }: SentQuestion
       facts: { status, isFinal: true },
     });
   };
-  if (status === 403) {
-    // Refusals of the catalogue itself have a `detail` (facts, catalogue 1.4). A login cannot help against others.
-    const isOwn = typeof json === 'object' && json !== null && 'detail' in json;
-    if (!isOwn) {
-      const reason = 'the response comes from a firewall or proxy';
-      // The same query without the filter may pass.
-      return url.length > longAddressCharacters
-        ? refusal(
-            'invalid',
-            `${reason}, and the URL is long`,
-            'Shorten the filter of the subscription, for example with a polygon of fewer points.',
-          )
-        : refusal('unavailable', reason, 'Retry later. Check EARSHOT_CATALOGUE_URL.');
-    }
-    // An expired token causes 401 (RFC 9110, 15.5.4), so this token was accepted.
-    if (token !== null) {
-      const advice = "Log in on the catalogue's website and accept any pending terms.";
-      return refusal('unauthorized', 'the account lacks the permission', advice);
-    }
+  // Refusals of the catalogue itself have a `detail` (facts, catalogue 1.4).
+  const isOwn = typeof json === 'object' && json !== null && 'detail' in json;
+  if (status === 403 && !isOwn) {
+    const reason = 'the response comes from a firewall or proxy';
+    // The same query without the filter may pass.
+    return url.length > longAddressCharacters
+      ? refusal(
+          'invalid',
+          `${reason}, and the URL is long`,
+          'Shorten the filter of the subscription, for example with a polygon of fewer points.',
+        )
+      : refusal('unavailable', reason, 'Retry later. Check EARSHOT_CATALOGUE_URL.');
   }
-  if (token === null && (status === 401 || status === 403)) {
-    const advice =
-      'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.';
-    return refusal('unauthorized', 'a login may be required', advice);
+  if (status === 401 || status === 403) {
+    const advice = `The catalogue answered ${status}, but its queries need no login, and earshot sends none. Check EARSHOT_CATALOGUE_URL.`;
+    return refusal('unauthorized', 'it requires a login or a permission', advice);
   }
   return serviceError(answer, said, purpose);
-}
-
-/** The login of one catalogue, used when the catalogue has required one. */
-function createLogin(tokens: AccessTokens | null) {
-  let isNeeded = false;
-  return {
-    /** Null until the catalogue requires one. Rejects as `AccessTokens` does. */
-    token: async () => (isNeeded && tokens !== null ? await tokens.get() : null),
-    /** Returns false if another token cannot help. */
-    refused: async (token: string | null, { facts }: AppError): Promise<boolean> => {
-      if (tokens === null || (token !== null && facts.isFinal === true)) return false;
-      if (token !== null) await tokens.refused(token);
-      isNeeded = true;
-      return true;
-    },
-  };
 }
 
 /** Clock and timer. */

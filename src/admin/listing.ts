@@ -4,7 +4,6 @@ import { AppError, isAppError } from '../core/terms/app-error.ts';
 import type { SubscriptionEvent } from '../core/terms/subscription.ts';
 import { FilterSyntaxError } from '../filter/finding.ts';
 import { parseFilter } from '../filter/parse.ts';
-import type { AccessTokens } from './account.ts';
 import {
   createListingWalk,
   eventLists,
@@ -59,8 +58,8 @@ export interface ListingPage {
 export interface ProductListing {
   /**
    * Sends one rate-limited request at a time. Rejects with `unavailable` and `too_many` when the catalogue
-   * returns no usable response within the budget, `invalid` when it rejects the query, `unauthorized` as
-   * `AccessTokens` does, and with the signal's reason. Pages returned before remain valid.
+   * returns no usable response within the budget, `invalid` when it rejects the query, `unauthorized` when it requires a
+   * login, and with the signal's reason. Pages returned before remain valid.
    */
   list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage>;
   /**
@@ -80,8 +79,6 @@ export interface ProductListing {
 export interface CatalogueListingOptions extends Time {
   /** Without `/odata/v1` and trailing slash. */
   catalogueUrl: string;
-  /** Used only if the catalogue requires a login; null without an account. */
-  tokens: AccessTokens | null;
   fetch: typeof fetch;
   random: () => number;
   requestsPerMinute: number;

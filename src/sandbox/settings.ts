@@ -156,8 +156,6 @@ export const serviceSettingsSchema = z.strictObject({
   /** Number of next creations that succeed without an answer, and that are answered 503 and create nothing. */
   createAnswersLost: count,
   createsRefused503: count,
-  /** Product queries require an access token. */
-  queriesNeedToken: off,
   /** Retry-After of `rateLimited`; null: none. */
   retryAfterSeconds: count.nullable().default(5),
   /** Number of next product lists with each fault; counts down. */

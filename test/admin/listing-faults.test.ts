@@ -3,10 +3,8 @@
  * a login; and its request rate.
  */
 import { describe, expect, it } from 'vitest';
-import type { AccessTokens } from '../../src/admin/account.ts';
 import type { ListingRetry } from '../../src/admin/listing-requests.ts';
 import { errorText } from '../../src/core/terms/app-error.ts';
-import { wholeTextOf } from '../core/config/environment.ts';
 import type { Answer } from '../core/http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-set-up.ts';
 
@@ -172,88 +170,26 @@ describe('requests', () => {
   });
 });
 
-/** An account with these tokens; counts how often they are used and refused. */
-function account(...names: string[]) {
-  const used = { tokens: 0, refused: 0 };
-  const tokens: AccessTokens = {
-    get: async () => {
-      used.tokens += 1;
-      return names[used.refused] ?? 'none';
-    },
-    refused: async () => {
-      used.refused += 1;
-    },
-  };
-  return { tokens, used };
-}
-
-/** Starts a catalogue of three products that refuses requests without this token. */
-const requiresLogin = (validToken: string, refusal: Answer = unauthorized) =>
-  startCatalogue({
-    records: () => records,
-    answer: (_, _url, authorization) =>
-      authorization === `Bearer ${validToken}` ? undefined : refusal,
-  });
-
 const unauthorized: Answer = { status: 401, body: { detail: 'Unauthorized' } };
 const forbidden: Answer = { status: 403, body: { detail: 'Not for you' } };
 const firewall: Answer = { status: 403, body: '<html><title>403 Forbidden</title></html>' };
 
-it.each([
-  ['is used only when required, and then kept', 'good', forbidden, 0],
-  ['that has expired is renewed once', 'renewed', unauthorized, 1],
-])('a login %s', async (_, valid, refusal, refused) => {
-  const { tokens, used } = account('good', 'renewed');
-  const open = await answersFirst();
-  await walked(listingOf(open.url, { tokens }));
-  expect(open.requests[0]?.authorization).toBeUndefined();
-
-  const closed = await requiresLogin(valid, refusal);
-  expect(numbersIn(await walked(listingOf(closed.url, { tokens, sizes: [2] })))).toHaveLength(3);
-  expect(used.refused).toBe(refused);
-  const [first, ...sent] = closed.requests.map(({ authorization }) => authorization);
-  expect(first).toBeUndefined();
-  expect(new Set(sent.slice(refused))).toEqual(new Set([`Bearer ${valid}`]));
-  expect(sent.length).toBeGreaterThan(1);
-});
-
-const short = "Name ne 'x'";
-const variables = /login.*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/;
 const blocked = /firewall or proxy.*Retry later.*EARSHOT_CATALOGUE_URL/;
 const long = `what is this '${'x'.repeat(2_000)}'`;
 const tooLong = /from a firewall or proxy, and the URL is long.* Shorten the filter/;
 
 // Listing without a short filter would be a much larger query.
-it.each<
-  [title: string, Answer, filter: string, tokens: string[] | null, string, RegExp, requests: number]
->([
-  ['no account', unauthorized, '', null, 'unauthorized', variables, 1],
-  ['tokens that are refused', unauthorized, '', ['a', 'b'], 'unauthorized', /./, 3],
-  [
-    'no permission',
-    forbidden,
-    short,
-    ['a'],
-    'unauthorized',
-    /lacks the permission.*Not for you$/,
-    2,
-  ],
-  ['a firewall, and a filter only for the catalogue', firewall, long, null, 'invalid', tooLong, 1],
-  ['a firewall, and a short filter', firewall, short, ['a'], 'unavailable', blocked, 1],
-])(
-  'a refusal is an error with %s',
-  async (_title, answer, filter, names, code, words, requests) => {
-    const catalogue = await always(answer);
-    const { tokens, used } = account(...(names ?? []));
-    const walk = walked(listingOf(catalogue.url, names === null ? {} : { tokens }), { filter });
-    const error = await walk.catch((e) => e);
-    expect([error.code, errorText(error)]).toEqual([code, expect.stringMatching(words)]);
-    expect(wholeTextOf(error)).not.toContain('Bearer');
-    if (answer === firewall) expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
-    expect(catalogue.requests).toHaveLength(requests);
-    expect(used.tokens).toBe(requests - 1);
-  },
-);
+it.each<[title: string, Answer, filter: string, string, RegExp]>([
+  ['401', unauthorized, '', 'unauthorized', /requires a login.* answered 401.*: Unauthorized$/],
+  ['403', forbidden, "Name ne 'x'", 'unauthorized', /or a permission.* 403.*: Not for you$/],
+  ['a firewall, and a filter only for the catalogue', firewall, long, 'invalid', tooLong],
+  ['a firewall, and a short filter', firewall, "Name ne 'x'", 'unavailable', blocked],
+])('a refusal by %s is an error', async (_title, answer, filter, code, words) => {
+  const catalogue = await always(answer);
+  const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
+  expect([error.code, errorText(error)]).toEqual([code, expect.stringMatching(words)]);
+  expect(catalogue.requests).toHaveLength(1);
+});
 
 /** A polygon with many corners around everything, so long that a firewall blocks it. */
 const corners = Array.from({ length: 160 }, (_, n) => `${-170 + n * 2.125} 80`);
@@ -261,19 +197,17 @@ const ring = [...corners, '170 -80', '-170 -80', corners[0]].join(',');
 const wide = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
 
 it.each([firewall, { status: 403, body: { message: 'Forbidden' } }])(
-  'lists without the filter, and without a login, when a firewall answers with %j',
+  'lists without the filter when a firewall answers with %j',
   async (answer) => {
     const isAsked = (url: URL) => url.searchParams.get('$filter')?.includes('Intersects') ?? false;
     const catalogue = await startCatalogue({
       records: () => records,
       answer: (_, url) => (isAsked(url) ? answer : undefined),
     });
-    const { tokens, used } = account('good');
-    const walk = listingOf(catalogue.url, { tokens, sizes: [2] });
+    const walk = listingOf(catalogue.url, { sizes: [2] });
     const filter = `(Name eq 'S2A_1.SAFE' or ${wide}) and Name ne 'S2A_2.SAFE'`;
     // The other records have no known footprint.
     expect(numbersIn(await walked(walk, { filter }))).toEqual([1]);
-    expect(used).toEqual({ tokens: 0, refused: 0 });
     expect(catalogue.requests.filter(({ url }) => isAsked(url))).toHaveLength(1);
   },
 );

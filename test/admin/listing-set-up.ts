@@ -41,7 +41,7 @@ export type Links = 'none' | 'skip' | 'token' | 'always';
 
 export interface ListingCatalogue {
   url: string;
-  requests: { url: URL; authorization: string | undefined }[];
+  requests: { url: URL }[];
 }
 
 /**
@@ -51,15 +51,14 @@ export interface ListingCatalogue {
  */
 export async function startCatalogue(options: {
   records: (request: number) => readonly CatalogueRecord[];
-  answer?: (request: number, url: URL, authorization?: string) => Answer | undefined;
+  answer?: (request: number, url: URL) => Answer | undefined;
   links?: Links;
 }): Promise<ListingCatalogue> {
   const requests: ListingCatalogue['requests'] = [];
-  const server = await startServer(({ path, headers }) => {
-    const { authorization } = headers;
+  const server = await startServer(({ path }) => {
     const url = new URL(path, server.url);
-    const number = requests.push({ url, authorization }) - 1;
-    const own = options.answer?.(number, url, authorization);
+    const number = requests.push({ url }) - 1;
+    const own = options.answer?.(number, url);
     return own ?? pageOf(options.records(number), url, options.links ?? 'none');
   });
   return { url: server.url, requests };
@@ -99,7 +98,6 @@ export function listingOf(catalogueUrl: string, own: Partial<CatalogueListingOpt
   const startsMs: number[] = [];
   const listing = createCatalogueListing({
     catalogueUrl,
-    tokens: null,
     fetch: (input, init) => {
       startsMs.push(nowMs);
       return fetch(input, init);

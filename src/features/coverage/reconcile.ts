@@ -6,10 +6,8 @@ import {
 } from '../../admin/listing.ts';
 import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { createReadPage } from '../../admin/page-readers.ts';
-import { createAccessTokens } from '../../admin/session.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from '../../core/cli/io.ts';
 import { hourOf, hourUs } from '../../core/terms/dates.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import {
   type CompareContext,
   type CompareOptions,
@@ -40,23 +38,19 @@ export interface OpenedListing {
  */
 export function openListing(
   {
-    account,
-    dataDir,
     catalogueUrl,
     requestsPerMinute,
     pageSizes,
-  }: ReconcileConfig & { pageSizes?: readonly number[] },
+  }: Pick<ReconcileConfig, 'catalogueUrl' | 'requestsPerMinute'> & {
+    pageSizes?: readonly number[];
+  },
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
   onRetry: (trouble: ListingRetry) => void,
 ): OpenedListing {
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
-  const acquireLock = createAcquireLock(dataDir);
-  const tokens =
-    account === null ? null : createAccessTokens({ account, dataDir, ...own, acquireLock });
   const { nowUs, fetch } = createServiceClock(own);
   const listing = createCatalogueListing({
     catalogueUrl,
-    tokens,
     fetch,
     random: io.random,
     requestsPerMinute,

@@ -36,7 +36,7 @@ export const sections = defineSections(variables, {
 export const groups = { start: ['reconcile', 'requestsPerMinute'] };
 
 /** Sections for a comparison with the catalogue. */
-export const reconcileSections = ['data', 'catalogueUrl', 'account', 'requestsPerMinute'] as const;
+export const reconcileSections = ['data', 'catalogueUrl', 'requestsPerMinute'] as const;
 export type ReconcileConfig = ReturnType<typeof loadConfig<(typeof reconcileSections)[number]>>;
 
 /** Returns why the receiver does not compare automatically with its settings; null when it does. */

@@ -134,8 +134,7 @@ async function answerTo(
     return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
   }
   const token = bearerOf(req);
-  const isOpen = query !== null && !settings.queriesNeedToken;
-  if (!isOpen && (token === undefined || !provider.accepts(token))) {
+  if (query === null && (token === undefined || !provider.accepts(token))) {
     const challenge = { 'WWW-Authenticate': 'Bearer' };
     return plainError(settings.unauthorizedStatus, 'Unauthorized', challenge);
   }

@@ -108,7 +108,7 @@ const signal = new AbortController().signal;
 
 async function list() {
   const listing = createCatalogueListing({
-    ...{ catalogueUrl, tokens: null, readPage, requestsPerMinute: 1e9, ...own },
+    ...{ catalogueUrl, readPage, requestsPerMinute: 1e9, ...own },
     ...{ nowMs: () => 0, pause: async () => undefined },
   });
   const fromUs = Date.parse(date) * 1_000;

@@ -177,16 +177,6 @@ async function cutThird(context: ReconcileContext) {
 }
 
 describe('a problem of the catalogue', () => {
-  inContext(
-    'names the settings for a login, and logs in once they are set',
-    async ({ context }) => {
-      context.sandbox.service.change({ queriesNeedToken: true });
-      await expectEnd(context.run(reconcile), 1, /EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/);
-      const env = { EARSHOT_ACCOUNT_USERNAME: 'sandbox', EARSHOT_ACCOUNT_PASSWORD: 'sandbox' };
-      await expectEnd(context.run(reconcile, { env }), 0);
-    },
-  );
-
   inContext('is shown while requests are repeated, below the progress', async ({ context }) => {
     let asked = 0;
     const failing: typeof fetch = async (input, init) => {

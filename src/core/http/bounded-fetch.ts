@@ -1,22 +1,13 @@
 /** A `fetch` for external services: complete responses of limited size, without redirects. */
 
-import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect as connectPlain, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { clauseOf, knownFault } from '../terms/faults.ts';
 import { contextTrusting } from './tls-settings.ts';
 
 /** Default maximum size of a response; responses to earshot are much smaller. */
 export const answerBytesMax = 2 ** 20;
-
-/** Maximum time to read a body that is only needed for the reason of a failure. */
-const reasonTimeoutMs = 2_000;
-
-/**
- * Bodies to read: of all responses; of all, but only for `bytes()`, because a Response copies a large body twice; or
- * only of failures, if the status is sufficient. In the last case, a large, slow or incomplete body never changes the
- * result.
- */
-export type BodiesRead = 'all' | 'as-bytes' | 'of-failures';
 
 /** A response that cannot be used. */
 export class UnusableAnswer extends Error {
@@ -33,13 +24,12 @@ export class UnusableAnswer extends Error {
 /**
  * Reads each response completely, so that a timeout of the request includes the body. Returns redirects without
  * following them: passwords and tokens must not be sent to another service. Rejects as `fetch` does, and with
- * UnusableAnswer for more than `bytesMax`; a failure has at most 1 MiB, too. With the bodies `of-failures`, resolves when
- * the status arrives: a success without its body, a failure with the part of the body that can be read at once.
+ * UnusableAnswer for more than `bytesMax`; a failure has at most 1 MiB, too. With `asBytes`, the body of a success can
+ * only be read by `bytes()`, because a Response copies a large body twice.
  */
 export function createBoundedFetch(
   send: typeof fetch,
-  bytesMax: number = answerBytesMax,
-  bodies: BodiesRead = 'all',
+  { bytesMax = answerBytesMax, asBytes = false } = {},
 ): typeof fetch {
   return async (input, options) => {
     const request = new Request(input, { ...options, redirect: 'manual' });
@@ -48,10 +38,7 @@ export function createBoundedFetch(
     const { ok, status, statusText } = response;
     // A copy, because the headers of a response are immutable.
     const headers = new Headers(response.headers);
-    const content =
-      bodies === 'of-failures'
-        ? await readReason(response)
-        : await readBounded(response, ok ? bytesMax : Math.min(bytesMax, answerBytesMax));
+    const content = await readBounded(response, ok ? bytesMax : Math.min(bytesMax, answerBytesMax));
     if (status < 200 || status > 599) {
       throw new UnusableAnswer(`the response has an invalid status (${status})`);
     }
@@ -59,7 +46,7 @@ export function createBoundedFetch(
     // methods cannot be changed, which ky does.
     const OwnResponse = response.constructor as typeof Response;
     const init = { status, statusText, headers };
-    if (ok && bodies === 'as-bytes') {
+    if (ok && asBytes) {
       const value = async () => content;
       return Object.defineProperty(new OwnResponse(null, init), 'bytes', { value });
     }
@@ -79,25 +66,14 @@ async function readBounded({ body }: Response, bytesMax: number): Promise<Uint8A
     }
     chunks.push(chunk);
   }
-  return joined(chunks);
-}
-
-/** Returns bytes with a buffer of their own, which another thread can take over. */
-function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(chunks.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  // With a buffer of its own, which another thread can take over.
+  const content = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {
-    bytes.set(chunk, at);
+    content.set(chunk, at);
     at += chunk.byteLength;
   }
-  return bytes;
-}
-
-async function readReason({ ok, body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  if (!ok) return joined(await readBeginning(body, { timeoutMs: reasonTimeoutMs }));
-  // Closes the connection.
-  body?.cancel().catch(() => undefined);
-  return new Uint8Array();
+  return content;
 }
 
 /** Maximum number of bytes that are read. */
@@ -183,39 +159,35 @@ const timeoutMs = 10_000;
  * Connects to the host of a URL. Returns null if it accepts connections and, for https, has a trusted certificate; else
  * the reason, as `networkFault` does. `ca` is trusted in addition to the public and the system's authorities.
  */
-export function reachHost(
+export async function reachHost(
   url: string,
   { ca, signal }: { ca: string | null; signal: AbortSignal },
 ): Promise<string | null> {
+  if (signal.aborted) return cancelled;
   const { protocol, hostname, port } = new URL(url);
   const isTls = protocol === 'https:';
   const host = hostname.replace(/^\[|\]$/g, '');
   const address = { host, port: Number(port) || (isTls ? 443 : 80) };
-  return new Promise((resolve) => {
-    const socket = isTls ? openTls(address, ca) : connectPlain(address);
-    const end = (fault: string | null) => {
-      signal.removeEventListener('abort', cancel);
-      socket.destroy();
-      resolve(fault);
-    };
-    const cancel = () => end('the check was cancelled');
-    socket.setTimeout(timeoutMs, () => end('it did not answer in time'));
-    socket.once(isTls ? 'secureConnect' : 'connect', () => end(null));
-    socket.on('error', (error) => end(networkFault(error)));
-    signal.addEventListener('abort', cancel);
-    if (signal.aborted) cancel();
-  });
-}
-
-function openTls(address: { host: string; port: number }, ca: string | null): Socket {
-  return connectTls({
-    ...address,
-    ...(isIP(address.host) === 0 ? { servername: address.host } : {}),
+  const secure = {
+    ...(isIP(host) === 0 ? { servername: host } : {}),
     // The same authorities as for requests.
     ...(ca === null ? {} : { secureContext: contextTrusting([ca]) }),
-    rejectUnauthorized: true,
-  });
+  };
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const socket = isTls ? connectTls({ ...address, ...secure }) : connectPlain(address);
+  try {
+    const ended = AbortSignal.any([signal, timeout]);
+    await once(socket, isTls ? 'secureConnect' : 'connect', { signal: ended });
+    return null;
+  } catch (error) {
+    if (signal.aborted) return cancelled;
+    return networkFault(timeout.aborted ? timeout.reason : error);
+  } finally {
+    socket.on('error', () => undefined).destroy();
+  }
 }
+
+const cancelled = 'the check was cancelled';
 
 /**
  * Reads the delay in Retry-After (RFC 9110, 10.2.3); null without one. A date is relative to the

@@ -2,13 +2,7 @@
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../terms/app-error.ts';
 import { jsonOf } from '../terms/text.ts';
-import {
-  type BodiesRead,
-  causesOf,
-  createBoundedFetch,
-  networkFacts,
-  retryAfterMs,
-} from './bounded-fetch.ts';
+import { causesOf, createBoundedFetch, networkFacts, retryAfterMs } from './bounded-fetch.ts';
 
 const defaultTiming = {
   /** Maximum time of one attempt, including the response. */
@@ -59,14 +53,10 @@ export interface OutboundAnswer {
  */
 export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>;
 
-/**
- * `service` is the name for messages: "the catalogue"; `variable` contains its address. `retries` replaces the default.
- * With `bodies: 'of-failures'`, the body of a success is empty.
- */
+/** `service` is the name for messages: "the catalogue"; `variable` contains its address. `retries` replaces the default. */
 export function createOutboundClient(
   options: KyOptions & { service: string; variable: string },
 ): OutboundClient {
-  const { fetch: send, bodies = 'as-bytes' } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const client = createKy(options, timing);
 
@@ -84,7 +74,10 @@ export function createOutboundClient(
       const own = {
         ...(body === undefined ? {} : { json: body }),
         ...(signal === undefined ? {} : { signal }),
-        fetch: createBoundedFetch(send, answerBytesMax, bodies),
+        fetch: createBoundedFetch(options.fetch, {
+          asBytes: true,
+          ...(answerBytesMax === undefined ? {} : { bytesMax: answerBytesMax }),
+        }),
       };
       const retry = { shouldRetry };
       const response = await client(url, { method, headers: { ...headers }, retry, ...own });
@@ -118,7 +111,6 @@ interface KyOptions {
   random: () => number;
   timing?: Partial<OutboundTiming> | undefined;
   retries?: number;
-  bodies?: Exclude<BodiesRead, 'all'>;
 }
 
 function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {

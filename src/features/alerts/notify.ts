@@ -198,7 +198,7 @@ export async function sendUnstored(
 const sendTimeoutMs = 30_000;
 
 /**
- * Sends messages as JSON with POST. Any status of 200 to 299 means accepted, whatever the body. The URL is a secret,
+ * Sends messages as JSON with POST. Any status of 200 to 299 means accepted. The URL is a secret,
  * as it allows posting: errors name only its host.
  */
 export function createUrlSender(
@@ -208,7 +208,7 @@ export function createUrlSender(
   const { timeoutMs = sendTimeoutMs } = io;
   const variable = channelVariables.url;
   const client = createOutboundClient({
-    ...{ service: 'the alert service', variable, bodies: 'of-failures', ...io },
+    ...{ service: 'the alert service', variable, ...io },
     timing: { attemptTimeoutMs: timeoutMs, totalTimeoutMs: timeoutMs },
   });
   const request = { method: 'POST', url, headers: {}, purpose: 'send an alert' } as const;

@@ -15,7 +15,6 @@ const secret = 'a-token-nobody-may-see';
 function clientWith(timing: Partial<OutboundTiming> = {}) {
   const quick = { retryDelayMs: 1, ...timing };
   return createOutboundClient({
-    bodies: 'as-bytes',
     service: 'the catalogue',
     variable: 'EARSHOT_CATALOGUE_URL',
     fetch,

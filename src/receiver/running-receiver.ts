@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Io } from '../core/cli/io.ts';
-import type { Config, ServeConfig } from '../core/config/config.ts';
+import type { Config, StartConfig } from '../core/config/config.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
 import { hostInUrl, type ListenAddress, loopbackOf } from '../core/http/network-address.ts';
 import { AppError, errorCodeOf, isAppError } from '../core/terms/app-error.ts';
@@ -78,7 +78,7 @@ export function isSameListener(
  * such as a full disk, do not stop the start: there is only no mark.
  */
 export async function markServed(
-  { dataDir, listen, publicUrl, console }: ServeConfig,
+  { dataDir, listen, publicUrl, console }: StartConfig,
   { nowUs, pid }: Pick<Io, 'nowUs' | 'pid'>,
   log: Pick<Logger, 'warn' | 'debug'>,
 ): Promise<{ stop(): Promise<void> }> {

@@ -8,7 +8,7 @@ import {
 import { type ConsoleParts, loadListenerSlots } from '../core/api/listener-slot.ts';
 import { type Io, within } from '../core/cli/io.ts';
 import { nameCalled } from '../core/cli/output.ts';
-import type { ServeConfig, StartConfig } from '../core/config/config.ts';
+import type { StartConfig } from '../core/config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { type Closers, createClosers } from '../core/host/job.ts';
 import { startIdleCollection } from '../core/host/serve-thread.ts';
@@ -253,7 +253,7 @@ type QueryParts = Pick<ConsoleOptions, 'status' | 'statusParts' | 'setting' | 'r
  * logged; intake continues without queries.
  */
 async function serveQueries(
-  { console }: Pick<ServeConfig, 'console'>,
+  { console }: Pick<StartConfig, 'console'>,
   { store, ...parts }: QueryParts,
   { nowUs, newId, features, env }: Io,
 ): Promise<{ consoleUrl: string | null; close(): Promise<void> }> {

@@ -5,7 +5,7 @@ import { needsEndpoint } from '../admin/settings.ts';
 import { registeredSubscriptions } from '../admin/sql.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted, within } from '../core/cli/io.ts';
-import { loadServed, type ServeConfig } from '../core/config/config.ts';
+import { loadServed, type StartConfig } from '../core/config/config.ts';
 import { checkConsolePassword, checkSecretFiles } from '../core/doctor/steps.ts';
 import {
   type Closers,
@@ -58,7 +58,7 @@ export async function start(
 ): Promise<void> {
   for (const { beforeStart } of io.features) await beforeStart?.(io);
   const hasEndpoint = await needsEndpoint(io);
-  const config = loadServed(io, 'start', { hasEndpoint });
+  const config = loadServed(io, hasEndpoint);
   if (!hasEndpoint && config.account === null) throw withoutAccount();
   // Loaded on demand: other commands do not need the server.
   const [{ captureConsole, createLogger }, { markServed }, { serve }, { startBackgroundJobs }] =
@@ -175,7 +175,7 @@ async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
   }
 }
 
-function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
+function announce(config: StartConfig, receiver: RunningReceiver, log: Logger): void {
   const { url, consoleUrl } = receiver;
   const { dataDir, console } = config;
   if (url === null) {
@@ -193,7 +193,7 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
   if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
 }
 
-function announceEndpoint(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
+function announceEndpoint(config: StartConfig, receiver: RunningReceiver, log: Logger): void {
   const { url, consoleUrl, hasCertificate } = receiver;
   const { dataDir, publicUrl, trustedProxies } = config;
   const isPlain = url?.startsWith('http:') === true;

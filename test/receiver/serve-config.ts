@@ -22,7 +22,7 @@ export function serveConfig(
 ): StartConfig {
   const { tls = { kind: 'off' } } = changes;
   return {
-    ...loadServed({ env, settings, readFile: () => '' }, 'start', { hasEndpoint: true }),
+    ...loadServed({ env, settings, readFile: () => '' }, true),
     ...{ listen: loopback, console: null, index: false, secure: tls.kind !== 'off' },
     ...{ credentials: { source: 'variables', pairs: [] } },
     ...changes,

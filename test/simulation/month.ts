@@ -94,7 +94,7 @@ export async function openMonth(folder: string, seed: number, options: Partial<S
   };
   /** Starts the receiver, always on the same port. */
   const open = async () => {
-    const receiver = await serve(loadServed(io, 'start', { hasEndpoint: true }), log, io);
+    const receiver = await serve(loadServed(io, true), log, io);
     const { port } = new URL(receiver.url ?? '');
     env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
     env.EARSHOT_PUBLIC_URL = `https://localhost:${port}`;

@@ -47,22 +47,24 @@ export interface Config extends Loaded<typeof coreSections> {}
 export interface DataConfig extends Pick<Config, 'dataDir' | 'diskReserveBytes'> {}
 
 /** Configuration of a receiver. */
-export interface ServeConfig
+export interface StartConfig
   extends DataConfig,
     Pick<
       Config,
-      'publicUrl' | 'credentials' | 'secure' | 'trustedProxies' | 'console' | 'logLevel'
+      | 'publicUrl'
+      | 'credentials'
+      | 'secure'
+      | 'trustedProxies'
+      | 'console'
+      | 'logLevel'
+      | 'catalogueUrl'
     > {
   /** Null without a public listener. */
   listen: Config['listen'] | null;
 }
 
-/** Configuration of a receiver with all background jobs. */
-export interface StartConfig extends ServeConfig, Pick<Config, 'catalogueUrl'> {}
-
 interface Groups {
   data: DataConfig;
-  serve: ServeConfig;
   start: StartConfig;
 }
 
@@ -82,10 +84,10 @@ type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void 
 
 const groups: Record<SettingsGroup, readonly string[]> = {
   data: ['dataDir', 'diskReserveBytes'],
-  serve: [
+  start: [
     ...['publicUrl', 'listen', 'credentials', 'secure', 'trustedProxies', 'console', 'logLevel'],
+    'catalogueUrl',
   ],
-  start: ['catalogueUrl'],
 };
 
 /** Sections of the public listener; without one, they are not read. */
@@ -97,13 +99,12 @@ const noEndpoint = {
   trustedProxies: [],
 } as const;
 
-/** Returns the sections that these names mean. Each group includes those before it. */
+/** Returns the sections that these names mean. `start` includes `data`. */
 function sectionsOf({ settings }: Environment, names: readonly Name[]): string[] {
-  const order = ['data', 'serve', 'start'] as const;
+  const all = (group: SettingsGroup) => [...groups[group], ...settings.groups[group]];
   return names.flatMap((name) => {
-    const included = order.slice(0, order.indexOf(name as SettingsGroup) + 1);
-    if (included.length === 0) return name;
-    return included.flatMap((one) => [...groups[one], ...settings.groups[one]]);
+    if (name === 'data') return all('data');
+    return name === 'start' ? [...all('data'), ...all('start')] : name;
   });
 }
 
@@ -137,23 +138,18 @@ export function loadConfig<const Names extends Name>(
 export function checkServed(
   environment: Environment,
   hasEndpoint: boolean,
-  group: 'serve' | 'start' = 'start',
 ): { config: Partial<StartConfig>; problems: ConfigProblem[] } {
   const ignored: object = hasEndpoint ? {} : noEndpoint;
-  const names = sectionsOf(environment, [group]).filter((name) => !(name in ignored));
+  const names = sectionsOf(environment, ['start']).filter((name) => !(name in ignored));
   const { config, problems } = checkSections(environment, names);
   return { config: { ...ignored, ...config }, problems };
 }
 
-/** Loads a group of a receiver as `loadConfig` does. */
-export function loadServed<const Group extends 'serve' | 'start'>(
-  environment: Environment,
-  group: Group,
-  { hasEndpoint }: { hasEndpoint: boolean },
-): Groups[Group] {
-  const { config, problems } = checkServed(environment, hasEndpoint, group);
+/** Loads the settings of a receiver as `loadConfig` does. */
+export function loadServed(environment: Environment, hasEndpoint: boolean): StartConfig {
+  const { config, problems } = checkServed(environment, hasEndpoint);
   refuseProblems(problems);
-  return config as unknown as Groups[Group];
+  return config as StartConfig;
 }
 
 type CoreReader = Reader<typeof variables>;

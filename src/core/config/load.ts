@@ -79,8 +79,8 @@ export const defineSections = <
 ): { readonly [Name in keyof From]: Section<ReturnType<From[Name]>> } =>
   sections as unknown as { readonly [Name in keyof From]: Section<ReturnType<From[Name]>> };
 
-/** Uses of several sections: of the data directory, of the receiver, of `start` with all background jobs. */
-export type SettingsGroup = 'data' | 'serve' | 'start';
+/** Uses of several sections: of the data directory, and of the receiver. */
+export type SettingsGroup = 'data' | 'start';
 
 /** Variables and sections of a feature. */
 export interface SettingsSlot {
@@ -108,7 +108,7 @@ export const noSettings: Settings = {
   sections: {},
   fileKeys: {},
   subscriptionKeys: {},
-  groups: { data: [], serve: [], start: [] },
+  groups: { data: [], start: [] },
 };
 
 /** Joins the settings of features, in their order. */
@@ -119,7 +119,7 @@ export function joinSettings(slots: readonly SettingsSlot[]): Settings {
     sections: Object.assign({}, ...slots.map(({ sections }) => sections)),
     fileKeys: Object.assign({}, ...slots.map(({ fileKeys }) => fileKeys)),
     subscriptionKeys: Object.assign({}, ...slots.map((one) => one.subscriptionKeys)),
-    groups: { data: group('data'), serve: group('serve'), start: group('start') },
+    groups: { data: group('data'), start: group('start') },
   };
 }
 

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountConfig } from '../../admin/settings.ts';
 import type { Io } from '../cli/io.ts';
-import type { ServeConfig } from '../config/config.ts';
+import type { StartConfig } from '../config/config.ts';
 import type { Settings } from '../config/load.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { passwordLengthMin } from '../config/variables.ts';
@@ -25,7 +25,7 @@ export interface DoctorSettings {
   hasEndpoint: boolean;
   dataDir: string;
   publicUrl: string | undefined;
-  serve: ServeConfig | undefined;
+  serve: StartConfig | undefined;
   account: AccountConfig | undefined;
   /** Subscriptions of `earshot.config.ts`; null without the file. */
   inFile: readonly DesiredSubscription[] | null | undefined;

@@ -14,7 +14,7 @@ declare module '../../core/config/config.ts' {
     servedTls: Exclude<TlsConfig, { kind: 'off' }>;
     acme: AcmeConfig;
   }
-  interface ServeConfig {
+  interface StartConfig {
     tls: TlsConfig;
   }
 }
@@ -81,7 +81,7 @@ export const sections = defineSections(known, {
   acme: readOwnAcme,
 });
 
-export const groups = { serve: ['tls'] };
+export const groups = { start: ['tls'] };
 
 type TlsReader = Reader<typeof known>;
 

@@ -62,7 +62,7 @@ export async function readDoctorSettings(
   const { dataDir = '', publicUrl, catalogueUrl, tokenUrl, probeCa } = checkConfig(io, own).config;
   const settings: DoctorSettings = {
     ...{ hasEndpoint, dataDir, publicUrl },
-    serve: await attempt(() => loadServed(io, 'serve', { hasEndpoint })),
+    serve: await attempt(() => loadServed(io, hasEndpoint)),
     account: await attempt(() => loadConfig(io, accountSections)),
     inFile: await attempt(() => loadSubscriptionsFile(io), fixInFile),
   };

@@ -4,7 +4,7 @@ import * as values from '../../core/config/variables.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config extends Loaded<typeof sections> {}
-  interface ServeConfig extends Pick<Config, 'index'> {}
+  interface StartConfig extends Pick<Config, 'index'> {}
 }
 
 export const variables = defineVariables({
@@ -22,4 +22,4 @@ export const sections = defineSections(variables, {
   index: ({ value }) => value('EARSHOT_INDEX'),
 });
 
-export const groups = { serve: ['index'] };
+export const groups = { start: ['index'] };

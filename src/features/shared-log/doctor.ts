@@ -1,7 +1,7 @@
 /** The doctor's check of the shared log: the database, its standby, and the receivers. */
 
 import type { Io } from '../../core/cli/io.ts';
-import type { ServeConfig } from '../../core/config/config.ts';
+import type { StartConfig } from '../../core/config/config.ts';
 import { type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
 import {
   evaluate,
@@ -24,7 +24,7 @@ export const stepsOf: DoctorSlot['stepsOf'] = async ({ serve }, io) => {
   return [{ name: check, needs: needsOf(serve), run: () => checkSharedLog(serve, io) }];
 };
 
-const checkSharedLog = (serve: ServeConfig, io: Io): Promise<Finding[]> =>
+const checkSharedLog = (serve: StartConfig, io: Io): Promise<Finding[]> =>
   withLog(serve, io, async (log) => {
     await log.check();
     const [database, nodes] = await Promise.all([log.database(), log.nodes()]);

@@ -43,7 +43,7 @@ const readSummary = (env: Env, files = {}) =>
 
 describe('the configuration of start', () => {
   it('has defaults wherever a default is possible', () => {
-    expect(configWith({})).toEqual({
+    expect(configWith({})).toMatchObject({
       ...{
         listen: { host: '0.0.0.0', port: 8443 },
         publicUrl: undefined,

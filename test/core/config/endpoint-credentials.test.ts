@@ -37,7 +37,7 @@ function configOf(dataDir: string, env: Record<string, string> = {}) {
   const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = minimalEnv;
   const all = { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env };
   return loadConfig({ settings, env: all, readFile: (path) => readFileSync(path, 'utf8') }, [
-    'serve',
+    'start',
   ]);
 }
 
@@ -135,7 +135,7 @@ async function startReceiver(
     EARSHOT_DATA_DIR: dataDir,
     ...options.env,
   };
-  const config = loadServed({ settings, env, readFile: () => '' }, 'start', { hasEndpoint: true });
+  const config = loadServed({ settings, env, readFile: () => '' }, true);
   options.meanwhile?.(path);
   const { log: logger, lines: log } = recordingLog();
   const receiver = await serve(config, logger, testIo({ nowUs: () => Date.now() * 1000 }));

@@ -28,7 +28,7 @@ export function environment(env: Env, files: Record<string, string> = {}): Envir
 
 /** The configuration for `start` with some variables changed; undefined removes one. */
 export function configWith(env: Env, files = {}) {
-  return loadConfig(environment({ ...minimalEnv, ...env }, files), ['serve']);
+  return loadConfig(environment({ ...minimalEnv, ...env }, files), ['start']);
 }
 
 /** Returns the problems of an environment as an error. Fails when there are none. */

@@ -293,5 +293,5 @@ it('the example file is a complete configuration once its lines are uncommented'
   const lines = (await generatedFiles())['.env.example']?.match(/(?<=^# )EARSHOT_[A-Z_]+=.*$/gm);
   expect(lines).toHaveLength(rows.length);
   const env = Object.fromEntries((lines ?? []).map((line) => line.split(/=(.*)/s)));
-  expect(loadConfig(environment(env), ['serve'])).toMatchObject({ logLevel: 'info' });
+  expect(loadConfig(environment(env), ['start'])).toMatchObject({ logLevel: 'info' });
 });

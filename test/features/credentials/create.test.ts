@@ -53,7 +53,7 @@ describe('earshot credentials create', () => {
       const pairs = readCredentialsFile(dataDir) ?? [];
       for (const { username, password } of pairs) words.add(username).add(password);
       const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_TLS: 'off' };
-      expect(loadConfig({ settings, env, readFile: () => '' }, ['serve'])).toMatchObject({
+      expect(loadConfig({ settings, env, readFile: () => '' }, ['start'])).toMatchObject({
         credentials: { source: 'file', pairs },
       });
     }

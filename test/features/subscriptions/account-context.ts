@@ -54,7 +54,7 @@ export async function openAccountContext(options: { sandbox?: Partial<SandboxOpt
   if (created.code !== 0) throw new Error(created.err);
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, lines } = recordingLog();
-  const config = loadServed({ settings, env, readFile: () => '' }, 'start', { hasEndpoint: true });
+  const config = loadServed({ settings, env, readFile: () => '' }, true);
   const receiver = await serve(config, log, testIo({ nowUs }));
   onTestFinished(() => receiver.close());
   const publicUrl = (receiver.url ?? '').replace('127.0.0.1', 'localhost');

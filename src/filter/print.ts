@@ -89,7 +89,7 @@ function showNumber(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-function showLiteral(literal: Literal): string {
+export function showLiteral(literal: Literal): string {
   switch (literal.type) {
     case 'text':
       return showText(literal.value);

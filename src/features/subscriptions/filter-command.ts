@@ -49,13 +49,13 @@ Examples:
 });
 
 const explainCommand = defineCommand('explain', {
-  description: 'Explain a filter in plain English.',
+  description: 'Explain a filter line by line.',
   flags: (command) => withFilter(command).addOption(jsonOption()),
   help: `To count the received products that match a filter: \`earshot query products --filter … --count\`.
 
 Fields of --json: entity, canonical, words.
   canonical  filter in a normalized form
-  words      explanation as a list of sentences
+  words      explanation as a list of lines
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 
@@ -82,7 +82,7 @@ export const filterCommand = defineGroup('filter', {
 Examples:
   $ earshot filter check "Collection/Name eq 'SENTINEL-2'"     find errors
   $ earshot filter check --subscription alps                   check a configured filter
-  $ earshot filter explain --subscription alps                 explain in plain English`,
+  $ earshot filter explain --subscription alps                 explain line by line`,
   commands: [checkCommand, explainCommand],
 });
 

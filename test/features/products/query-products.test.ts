@@ -133,10 +133,10 @@ describe('query products', () => {
 
   it.each(
     rowsOf(`
-      --collection S2 --name S2A_MSI ¦ No product matches this condition: product name is S2A_MSI.
+      --collection S2 --name S2A_MSI ¦ No product matches this condition: Name = 'S2A_MSI'.
       --collection S1 --type S2MSI1C ¦ No product matches all conditions together
       --collection S2 --until 2020-01-01 ¦ this condition: received before 2020-01-01T00:00:00.000000Z.
-      --deleted 2020 --collection S2 ¦ No deleted product matches this condition: deletion date is before
+      --deleted 2020 --collection S2 ¦ No deleted product matches this condition: DeletionDate <
     `),
   )('%s matches nothing: names the condition on stderr, and exits 0', async (flags, why = '') => {
     const { out, err } = await expectEnd(context.earshot(`query products ${flags}`), 0);

@@ -64,7 +64,9 @@ describe('setup without a terminal', () => {
       `ACCOUNT_PASSWORD_FILE=${join(workingDir, 'password')}`,
     ])
       expect(out).toContain(`  EARSHOT_${line}\n`);
-    expect(out).toContain('register subscription "alps" (created):\n       collection is SENT');
+    expect(out).toContain(
+      `register subscription "alps" (created):\n       Collection/Name = 'SENT`,
+    );
     expect(existsSync(envFile)).toBe(false);
     expect(existsSync(join(workingDir, 'data'))).toBe(false);
   });

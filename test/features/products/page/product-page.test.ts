@@ -164,7 +164,7 @@ describe('/products', () => {
     const context = await openMany();
     context.products.facets = async () => ({ counted: 0, complete: true, values: {} as never });
     const other = await context.get("/products?filter=Name+eq+'other'");
-    const why = 'No product matches this condition: product name is other.';
+    const why = 'No product matches this condition: Name = &#39;other&#39;.';
     expect(textOf(other.text)).toContain(why);
     const deleted = await context.get('/products?deleted=true');
     expect(textOf(deleted.text)).toContain('No deleted product was received yet.');

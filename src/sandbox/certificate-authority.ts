@@ -42,46 +42,25 @@ export async function createCertificateAuthority({ now }: { now: () => number })
     certificatePem: root.toString('pem'),
     /** Issues a server certificate signed by the root. Throws RangeError if `hosts` is empty. */
     issue: async ({ hosts, notAfterMs }: CertificateRequest): Promise<KeyedCertificate> => {
+      const [first] = hosts;
+      if (first === undefined) throw new RangeError('A certificate needs at least one host.');
       const leafKeys = await createKeys();
       const identifier = await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey);
       const leaf = await x509.X509CertificateGenerator.create({
-        ...serverCertificate(hosts, now(), notAfterMs),
-        ...{ issuer: rootName, publicKey: leafKeys.publicKey, signingKey: keys.privateKey },
-        extensions: [...serverExtensions(hosts), identifier],
+        // A list, so that a host is never parsed as distinguished-name syntax.
+        ...{ subject: [{ CN: [first] }], issuer: rootName, signingAlgorithm: algorithm },
+        ...{ ...validity(now(), notAfterMs), extensions: [...serverExtensions(hosts), identifier] },
+        ...{ publicKey: leafKeys.publicKey, signingKey: keys.privateKey },
       });
-      return keyed(leaf, leafKeys.privateKey);
+      const key = await webcrypto.subtle.exportKey('pkcs8', leafKeys.privateKey);
+      const keyPem = `${x509.PemConverter.encode(key, 'PRIVATE KEY')}\n`;
+      return { certificatePem: leaf.toString('pem'), keyPem };
     },
   };
 }
 
-/**
- * Creates a self-signed certificate, to demonstrate that the catalogue refuses it.
- * Throws RangeError if `hosts` is empty.
- */
-export async function createSelfSigned({
-  hosts,
-  now,
-}: {
-  hosts: readonly string[];
-  now: () => number;
-}): Promise<KeyedCertificate> {
-  const keys = await createKeys();
-  const { subject: name, ...parts } = serverCertificate(hosts, now());
-  const extensions = serverExtensions(hosts);
-  const options = { ...parts, name, keys, extensions };
-  return keyed(await x509.X509CertificateGenerator.createSelfSigned(options), keys.privateKey);
-}
-
 function createKeys() {
   return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-}
-
-function serverCertificate(hosts: readonly string[], nowMs: number, notAfterMs?: number) {
-  const [first] = hosts;
-  if (first === undefined) throw new RangeError('A certificate needs at least one host.');
-  // A list, so that a host is never parsed as distinguished-name syntax.
-  const subject = [{ CN: [first] }];
-  return { subject, signingAlgorithm: algorithm, ...validity(nowMs, notAfterMs) };
 }
 
 function validity(nowMs: number, notAfterMs = nowMs + validityMs) {
@@ -97,13 +76,4 @@ function serverExtensions(hosts: readonly string[]) {
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
     new x509.SubjectAlternativeNameExtension(names),
   ];
-}
-
-async function keyed(
-  certificate: x509.X509Certificate,
-  key: webcrypto.CryptoKey,
-): Promise<KeyedCertificate> {
-  const exported = await webcrypto.subtle.exportKey('pkcs8', key);
-  const keyPem = `${x509.PemConverter.encode(exported, 'PRIVATE KEY')}\n`;
-  return { certificatePem: certificate.toString('pem'), keyPem };
 }

@@ -1,4 +1,4 @@
-/** A certificate chain with an intermediate authority, as public certificates have. */
+/** Certificates that the sandbox does not issue: with an intermediate authority, as public ones have, and self-signed. */
 import { webcrypto } from 'node:crypto';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
@@ -32,13 +32,29 @@ export async function createChain() {
     signingAlgorithm,
     extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: 'localhost' }])],
   });
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', leafKeys.privateKey));
   return {
     rootPem: root.toString('pem'),
     middlePem: middle.toString('pem'),
     leafPem: leaf.toString('pem'),
-    keyPem: `-----BEGIN PRIVATE KEY-----\n${pkcs8.toString('base64')}\n-----END PRIVATE KEY-----\n`,
+    keyPem: await keyPemOf(leafKeys),
   };
+}
+
+/** Creates a self-signed certificate for localhost. */
+export async function createSelfSigned() {
+  const keys = await createKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=localhost',
+    keys,
+    signingAlgorithm,
+    extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: 'localhost' }])],
+  });
+  return { certificatePem: certificate.toString('pem'), keyPem: await keyPemOf(keys) };
+}
+
+async function keyPemOf({ privateKey }: Awaited<ReturnType<typeof createKeys>>) {
+  const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', privateKey);
+  return `${x509.PemConverter.encode(pkcs8, 'PRIVATE KEY')}\n`;
 }
 
 function createKeys() {

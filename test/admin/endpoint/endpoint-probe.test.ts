@@ -6,11 +6,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
 import {
   createCertificateAuthority,
-  createSelfSigned,
   type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
-import { createChain } from './certificate-chain.ts';
+import { createChain, createSelfSigned } from './certificate-chain.ts';
 import {
   answering,
   createTrust,
@@ -75,7 +74,7 @@ describe('a refused certificate', () => {
       'self-signed',
       'certificate-untrusted',
       async () => {
-        const served = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
+        const served = await createSelfSigned();
         return { served, trusted: [served.certificatePem] };
       },
     ],

@@ -11,9 +11,9 @@ import {
 } from '../../../src/features/certificate/certificate.ts';
 import {
   createCertificateAuthority,
-  createSelfSigned,
   type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
+import { createSelfSigned } from '../../admin/endpoint/certificate-chain.ts';
 import { refusalOf } from '../../core/config/environment.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
@@ -90,7 +90,7 @@ describe('the check of certificate files', () => {
     for (const host of [...hosts, undefined]) {
       expect(find(pair, host)).toMatchObject({ level: 'ok', text });
     }
-    const own = await createSelfSigned({ hosts, now: () => nowMs });
+    const own = await createSelfSigned();
     for (const [given, host, fault] of [
       [pair, 'earshot.example.org', 'certificate-name'],
       [expired, 'localhost', 'certificate-expired'],

@@ -186,13 +186,6 @@ export function listingUrl(catalogueUrl: string, question: ListingQuestion): str
   return `${catalogueUrl}/odata/v1/${list.entity}?${queryOf(options)}`;
 }
 
-/** Builds the URL of one product with its parts. */
-export function productUrl(catalogueUrl: string, list: EventList, productId: string): string {
-  const id = encodeURIComponent(productId.toWellFormed());
-  const options = list.expand.map((part): [string, string] => ['$expand', part]);
-  return `${catalogueUrl}/odata/v1/${list.entity}(${id})?${queryOf(options)}`;
-}
-
 function queryOf(options: readonly [name: string, value: string][]): string {
   return options
     .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)

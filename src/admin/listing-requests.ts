@@ -123,7 +123,7 @@ export function createPageRequests(options: PageRequestsOptions) {
         const { code, facts } = error;
         if (facts.isTooLarge === true) {
           question.onTooLarge?.();
-          if (question.reading.sinceMs === null || !size.shrink()) throw error;
+          if (!size.shrink()) throw error;
           continue;
         }
         const waitMs = retryDelayMs(failures + 1, error, options);
@@ -172,8 +172,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<{ page: ReadPage; bytes: Uint8Array }> {
   const { purpose, reading, url } = question;
-  const isSmallest = reading.sinceMs === null || size.isSmallest();
-  const answerBytesMax = isSmallest ? smallestPageBytesMax : pageBytesMax;
+  const answerBytesMax = size.isSmallest() ? smallestPageBytesMax : pageBytesMax;
   const request = { method: 'GET', url, headers: {}, purpose, answerBytesMax } as const;
   const answer = await requests.send(request, signal);
   if (answer.status !== 200) throw refusalOf(answer, question);

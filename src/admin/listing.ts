@@ -4,13 +4,7 @@ import { AppError, isAppError } from '../core/terms/app-error.ts';
 import type { SubscriptionEvent } from '../core/terms/subscription.ts';
 import { FilterSyntaxError } from '../filter/finding.ts';
 import { parseFilter } from '../filter/parse.ts';
-import {
-  createListingWalk,
-  eventLists,
-  type ListingWalk,
-  listingUrl,
-  productUrl,
-} from './listing-pages.ts';
+import { createListingWalk, eventLists, type ListingWalk, listingUrl } from './listing-pages.ts';
 import {
   createPacedRequests,
   createPageRequests,
@@ -62,14 +56,6 @@ export interface ProductListing {
    * login, and with the signal's reason. Pages returned before remain valid.
    */
   list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage>;
-  /**
-   * Returns a product in its current state; for a deletion, the deleted product. Null if it does not exist. Sends one
-   * request, and rejects as `list` does.
-   */
-  product(
-    query: { event: SubscriptionEvent; productId: string },
-    signal: AbortSignal,
-  ): Promise<ListedEvent | null>;
   /**
    * Returns totals: requests including retries, records skipped because they lack an id or a date, and events skipped because their records lack a field that the filter needs.
    */
@@ -137,9 +123,8 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     while (!isEnd) yield await nextPage();
     if (shortfall !== null) throw shortfall;
   }
-  const product = createProductLookup(catalogueUrl, ask);
   const spent = () => ({ requests: requests.count(), unreadableRecords, undecided });
-  return { list, product, spent };
+  return { list, spent };
 }
 
 type Ask = ReturnType<typeof createPageRequests>;
@@ -190,25 +175,6 @@ function createQuestions(
       const url = () => listingUrl(catalogueUrl, first);
       return (await request('count', window.sinceMs, url)).page.count;
     },
-  };
-}
-
-function createProductLookup(catalogueUrl: string, ask: Ask): ProductListing['product'] {
-  return async ({ event, productId }, signal) => {
-    const kind = eventLists[event];
-    const url = () => productUrl(catalogueUrl, kind, productId);
-    const reading = { dateField: kind.dateField, sinceMs: null, filter: null };
-    try {
-      const { page, bytes } = await ask(
-        { purpose: `get a ${event} product`, url, reading, asked: { totalMs: 0 } },
-        signal,
-      );
-      const [part] = page.records;
-      return part ? eventOf(part, bytes) : null;
-    } catch (error) {
-      if (isAppError(error, 'invalid') && error.facts.status === 404) return null;
-      throw error;
-    }
   };
 }
 

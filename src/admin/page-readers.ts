@@ -40,8 +40,8 @@ export interface ReadPage {
 export interface ListingReading {
   /** Field with the date of the event. */
   dateField: 'PublicationDate' | 'ModificationDate' | 'DeletionDate';
-  /** Earliest date of a page, in milliseconds; null to read a response with one product. */
-  sinceMs: number | null;
+  /** Earliest date of a page, in milliseconds. */
+  sinceMs: number;
   /** Filter to evaluate; null for none. */
   filter: string | null;
 }
@@ -63,30 +63,26 @@ export function readListing(
 ): ReadPage | { broken: string } {
   const { dateField, sinceMs, filter } = reading;
   const test = filter === null ? () => true : compileMatch(parseFilter(filter).tree);
-  const whole = wholeOf(bytes);
-  const single = sinceMs === null;
-  const page = single
-    ? null
-    : membersIn(bytes, whole, ['value', '@odata.nextLink', '@odata.count']);
-  if (!single && page === null) return { broken: notJson };
-  const value = page?.get('value');
-  const items = single ? [whole] : value && itemsIn(bytes, value, recordsMax);
+  const page = membersIn(bytes, wholeOf(bytes), ['value', '@odata.nextLink', '@odata.count']);
+  if (page === null) return { broken: notJson };
+  const value = page.get('value');
+  const items = value && itemsIn(bytes, value, recordsMax);
   if (!items) return { broken: 'it has no list of products (`value`)' };
   const records = items.map((item) => readRecord(bytes, item, reading, test));
   if (records.includes(undefined)) return { broken: notJson };
   const readable = records.filter((record) => record != null);
   const isMostlyUnreadable =
     records.length >= brokenPageMin && readable.length * 2 < records.length;
-  if (isMostlyUnreadable || (single && readable.length === 0)) {
+  if (isMostlyUnreadable) {
     const share = `${records.length - readable.length} of ${records.length}`;
     return { broken: `${share} products have no Id or no ${dateField}` };
   }
-  const dates = [sinceMs ?? Number.NEGATIVE_INFINITY, ...readable.map(msOf)];
+  const dates = [sinceMs, ...readable.map(msOf)];
   if (dates.some((ms, i) => ms < (dates[i - 1] ?? ms))) {
     return { broken: `it is not sorted by ${dateField}` };
   }
-  const nextLink = linkSchema.parse(smallValue(bytes, page?.get('@odata.nextLink')));
-  const count = countSchema.parse(smallValue(bytes, page?.get('@odata.count')));
+  const nextLink = linkSchema.parse(smallValue(bytes, page.get('@odata.nextLink')));
+  const count = countSchema.parse(smallValue(bytes, page.get('@odata.count')));
   return { records: records.map((record) => record ?? null), nextLink, count };
 }
 

@@ -9,9 +9,6 @@ export const readEntriesMax = 20;
 /** Maximum length of a queue, beyond which the catalogue drops the oldest entries, until an answer contains it. */
 export const queueLengthMaxDefault = 100_000;
 
-/** Name of the cursor of the part that fetches the records of entries without one. */
-export const recordReader = 'queue:records';
-
 /** An entry of a queue. */
 export interface QueueEntry {
   /** JSON, byte for byte as received. */

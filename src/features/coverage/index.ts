@@ -1,18 +1,9 @@
 /** The feature `coverage`. */
 
-import { recordReader } from '../../admin/pull-queue.ts';
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile, pick } from '../../core/host/rpc.ts';
 import { defineTables } from '../../store/tables.ts';
 import type { Completeness, CompletenessReader } from './completeness.ts';
-import type { ComparisonStep } from './job.ts';
-
-declare module '../../core/feature.ts' {
-  interface Feature {
-    /** Work after the comparisons of a round. */
-    afterComparison?: () => Promise<ComparisonStep>;
-  }
-}
 
 declare module '../../store/tables.ts' {
   interface ReaderPorts {
@@ -91,12 +82,8 @@ export const coverage = defineFeature({
         const reason = comparisonOff(settings);
         if (reason === null) {
           const { startReconcile } = await import('./job.ts');
-          const steps = io.features.flatMap(({ afterComparison }) => afterComparison?.() ?? []);
-          const afterRound = await Promise.all(steps);
-          return startReconcile({ store, products, log, afterRound }, settings, io);
+          return startReconcile({ store, products, log }, settings, io);
         }
-        // Nothing fetches records, so its cursor must not prevent pruning.
-        await store.pruning.removeReader(recordReader);
         log.info({ reason }, 'automatic comparison with the catalogue disabled');
         return null;
       },

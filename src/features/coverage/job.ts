@@ -71,19 +71,8 @@ export function createReconcileRounds(
   return () => compareDue(parts, deps);
 }
 
-/** Work after the comparisons of a round, with the same listing and its budget of requests. */
-export type ComparisonStep = (
-  context: Omit<ReconcileParts, 'afterRound'> &
-    Pick<DueComparison, 'listing' | 'nowUs' | 'ownNowUs' | 'signal'> & {
-      /** True if the catalogue has answered in this round. */
-      isAnswering: boolean;
-    },
-) => Promise<void>;
-
 interface ReconcileParts {
-  afterRound?: readonly ComparisonStep[];
-  store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'> &
-    Pick<Store, 'find' | 'cursor' | 'moveCursor' | 'pruning'>;
+  store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'>;
   products: Products;
   log: Logger;
 }
@@ -152,14 +141,8 @@ async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<R
   const isEarlyFailed = failed.some((kind) =>
     [...kind.failed, ...kind.open].some(({ why }) => why === 'early'),
   );
-  // The comparison of a long queue comes later; it fetches 400 records with one request.
-  if (busy.size === 0) {
-    // If one early check failed, all are repeated.
-    if (!isEarlyFailed) deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
-    const { listing, nowUs, ownNowUs, signal } = deps;
-    const context = { ...parts, listing, nowUs, ownNowUs, signal, isAnswering: isAnswering() };
-    for (const step of parts.afterRound ?? []) await step(context);
-  }
+  // If one early check failed, or waits for a queue, all are repeated.
+  if (busy.size === 0 && !isEarlyFailed) deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
   if (failed.length === 0) return 'all';
   return isAnswering() ? 'some' : 'none';
 }

@@ -1,19 +1,8 @@
 /** The feature `pull`. */
 import { defineFeature } from '../../core/feature.ts';
-import { moduleFile } from '../../core/host/rpc.ts';
-import { defineTables } from '../../store/tables.ts';
 
 export const pull = defineFeature({
   name: 'pull',
-  needs: ['coverage'],
-  tables: [
-    defineTables({
-      group: 'queues',
-      operations: moduleFile('./sql', import.meta.url),
-      reader: () => ({}),
-      store: () => ({}),
-    }),
-  ],
   jobs: [
     {
       name: 'pull intake',
@@ -28,5 +17,4 @@ export const pull = defineFeature({
       },
     },
   ],
-  afterComparison: async () => (await import('./records.ts')).fetchPulledRecords,
 });

@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { recordReader } from '../../../src/admin/pull-queue.ts';
 import { loadConfig } from '../../../src/core/config/config.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import { notificationDelayUs } from '../../../src/core/terms/subscription.ts';
@@ -7,11 +6,9 @@ import { createReconcileRounds, type RoundOutcome } from '../../../src/features/
 import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
-import { fetchPulledRecords } from '../../../src/features/pull/records.ts';
 import { startCatalogue } from '../../admin/listing-set-up.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import type { AnswerParts } from '../../core/http/answering-server.ts';
-import { delivery } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
@@ -83,8 +80,7 @@ function isWithin(filter: string, us: number): boolean {
 }
 
 function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openContext>>) {
-  const afterRound = [fetchPulledRecords];
-  return createReconcileRounds({ ...parts, afterRound }, config, io, io.signal);
+  return createReconcileRounds(parts, config, io, io.signal);
 }
 
 /** A redirect, which is not retried. */
@@ -190,20 +186,4 @@ describe('a round', () => {
       expect(context.asked).toEqual([]);
     },
   );
-});
-
-it('a round after the last pull subscription fetches the records that are left, reports products that no longer exist, and lets the log be pruned', async () => {
-  const notFound = { status: 404, body: {} };
-  const context = await openContext({
-    answers: { 'Name eq': { body: { value: [] } }, '': notFound },
-  });
-  const { store, warnings } = context;
-  const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
-  await store.accept(delivery(entry, { source: 'pull', subscription: 'a' }));
-  await store.moveCursor(recordReader, 0, nowUs);
-  expect(await roundsOf(context)()).toBe('all');
-  expect(warnings()).toMatchObject([{ message: 'a pulled product no longer exists' }]);
-  const history = await store.administration.history({ limit: 9 });
-  expect(history.map(({ reason }) => reason)).toEqual([expect.stringMatching(/exist.*: p1$/)]);
-  expect(await store.cursor(recordReader)).toBeNull();
 });

@@ -97,7 +97,6 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     pauses: 0,
     listing: {
       list: (query, signal) => list(setUp, pageMax, query, signal),
-      product: () => Promise.reject(new Error('A single product was requested.')),
       spent: () => ({ requests: 0, unreadableRecords: 0, undecided: 0 }),
     },
     completeness: {

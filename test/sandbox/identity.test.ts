@@ -1,4 +1,4 @@
-/** The identity provider of the sandbox: logins, tokens, one-time codes and discovery (facts, catalogue 4). */
+/** The identity provider of the sandbox: logins, tokens and one-time codes (facts, catalogue 4). */
 import { existsSync, readFileSync } from 'node:fs';
 import { TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Identity provider like Keycloak: logins, sessions, tokens and discovery. */
+/** Identity provider like Keycloak: logins, sessions and tokens. */
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
@@ -136,18 +136,6 @@ export function createIdentityApp(
     if (!liveSettings.current().identityUnavailable) return next();
     // The answer of a proxy in front of the provider: HTML, not JSON.
     return writeAnswer(page(503, 'Service Unavailable'), env.outgoing);
-  });
-  app.get('/.well-known/openid-configuration', (context) => {
-    const issuer = `${new URL(context.req.url).origin}${realmPath}`;
-    return context.json({
-      issuer,
-      token_endpoint: `${issuer}${tokenPath}`,
-      grant_types_supported: grants,
-      response_types_supported: ['code'],
-      subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['RS256'],
-      token_endpoint_auth_methods_supported: ['client_secret_post'],
-    });
   });
   app.post(tokenPath, async ({ req, env, get }) => {
     const form = new URLSearchParams(await req.text());

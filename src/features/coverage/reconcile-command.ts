@@ -45,20 +45,19 @@ export const reconcileCommand = defineCommand('reconcile', {
   help: `The command queries the catalogue with the filter and the kinds of event of each registered
 subscription. Missing events are added to the log with the source "reconcile". You can repeat the
 command: the log contains no duplicates. The receiver runs the same comparison automatically
-(EARSHOT_RECONCILE). The command also fetches events from before the start of the subscription, and
-counts these events separately as earlier events. The time range is extended to whole hours. After
+(EARSHOT_RECONCILE). The command also fetches events from before the start of the subscription. They
+are not expected: --check and --dry-run omit them. The time range is extended to whole hours. After
 an interruption, run the command again: events that were fetched are not fetched twice.
 
 The catalogue has only the newest state of a product. Therefore these events cannot be fetched:
   - modifications before the last modification
   - publications of products that are deleted now
 
-Fields of --json: from, to, requests, seconds, fetched, counts, earlier. Fields of each element of
-counts: subscription, event, expected, pushed, late, recovered, missing, unreadable, undecided.
-  fetched         number of events that were added to the log
+Fields of --json: from, to, requests, seconds, fetched, counts. Fields of each element of counts:
+subscription, event, expected, pushed, late, recovered, missing, unreadable, undecided.
+  fetched         number of events that were added to the log, also from before the subscription
   unreadable      number of records without a valid id or date
   undecided       number of records without a property that the filter needs
-  earlier         fetched and counts for earlier events; counts has events instead of expected
 With --dry-run, --json prints one line for each missing event: subscription, event, productId,
 productName, date.
 
@@ -112,8 +111,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
 
 /** Throws `differences` if events are missing. */
 function refuseMissing(reports: readonly TaskReport[], { dryRun }: ReconcileFlags): void {
-  const own = reports.filter(({ task }) => !task.isEarlier);
-  const missing = own.reduce((sum, report) => sum + report.missing, 0);
+  const missing = reports.reduce((sum, report) => sum + report.missing, 0);
   if (missing === 0) return;
   throw new AppError('differences', `${counted(missing, 'event is', 'events are')} missing.`, {
     advice: `To fetch missing events, omit ${dryRun ? '--check and --dry-run' : '--check'}.`,
@@ -140,7 +138,7 @@ async function wholeWindow(
 /** Plans the comparison. Rejects with `configuration` if no subscription was ever registered. */
 async function plannedTasks(
   { administration, completeness }: Pick<Store, 'administration' | 'completeness'>,
-  { subscription: named = [] }: ReconcileFlags,
+  { subscription: named = [], check, dryRun }: ReconcileFlags,
   window: TimeWindow,
 ): Promise<ReconcileTask[]> {
   const definitions = await completeness.definitions();
@@ -150,7 +148,8 @@ async function plannedTasks(
   const unknown = named.find((name) => !known.includes(name));
   if (unknown !== undefined) throw unknownName('subscription', unknown, known);
   const subscriptions = named.length === 0 ? known : named;
-  return tasksOf({ definitions, registrations, window, subscriptions });
+  const tasks = tasksOf({ definitions, registrations, window, subscriptions });
+  return check || dryRun ? tasks.filter(({ isEarlier }) => !isEarlier) : tasks;
 }
 
 interface Deps {
@@ -180,7 +179,7 @@ async function compare(io: Io, { config, store, flags, tasks, closers }: Deps) {
   const { completeness } = store;
   // `--dry-run --check` lists missing events, writes nothing, and exits with 3.
   const mode = flags.dryRun ? 'preview' : flags.check ? 'check' : 'write';
-  const fetched = { own: 0, earlier: 0 };
+  let fetched = 0;
   try {
     const reports = await reconcile(
       // Uses the catalogue's clock: it decides when an hour is complete.
@@ -189,7 +188,7 @@ async function compare(io: Io, { config, store, flags, tasks, closers }: Deps) {
         ...{ tasks, mode, settlingUs, signal, coverage: mode !== 'preview' },
         onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
         onMissing: (event) => {
-          if (event.recovered) fetched[event.isEarlier ? 'earlier' : 'own'] += 1;
+          if (event.recovered) fetched += 1;
           if (!flags.dryRun) return;
           progress.clear();
           printMissing(io, event, flags);
@@ -208,8 +207,8 @@ interface Compared {
   toUs: number;
   reports: readonly TaskReport[];
   requests: number;
-  /** Number of events written into the log: of the subscriptions, and from before they began. */
-  fetched: { own: number; earlier: number };
+  /** Number of events written into the log. */
+  fetched: number;
   /** Duration of the comparison. */
   lengthUs: number;
 }
@@ -235,27 +234,19 @@ async function printCompared(
 ): Promise<void> {
   const { dryRun, json } = flags;
   const rows = countRows(reports.filter(({ task }) => !task.isEarlier));
-  const earlier = countRows(reports.filter(({ task }) => task.isEarlier));
   if (json) {
     if (dryRun) return;
     await printJson(stdout, {
       ...{ from: formatDateUs(fromUs), to: formatDateUs(toUs), requests },
       seconds: Math.round(lengthUs / 100_000) / 10,
-      ...{ fetched: fetched.own, counts: rows },
-      earlier: {
-        fetched: fetched.earlier,
-        counts: earlier.map(({ expected, unreadable: _, undecided: __, ...row }) => {
-          return { ...row, events: expected };
-        }),
-      },
+      ...{ fetched, counts: rows },
     });
     return;
   }
   if (!dryRun) await printTable(stdout, columns, rows);
   const sentences = [
-    ...summaryOf(rows, fetched.own, flags),
-    ...earlierText(earlier, fetched.earlier),
-    ...uncountedTexts([...rows, ...earlier]),
+    ...summaryOf(rows, fetched, flags),
+    ...uncountedTexts(countRows(reports)),
     `${counted(requests, 'request')}, ${lengthText(lengthUs)}.`,
   ];
   stderr.write(`${sentences.join(' ')}\n`);
@@ -299,7 +290,8 @@ function summaryOf(
   fetched: number,
   { dryRun, check }: ReconcileFlags,
 ): string[] {
-  if (rows.length === 0) return ['No expected events: no subscription existed in this time range.'];
+  if (rows.length === 0 && fetched === 0)
+    return ['No expected events: no subscription existed in this time range.'];
   const missing = sumOf(rows, 'missing');
   const expected = counted(sumOf(rows, 'expected'), 'event');
   if (fetched > 0)
@@ -308,16 +300,6 @@ function summaryOf(
   if (check && !dryRun) return [];
   const next = dryRun ? ' To fetch missing events, omit --dry-run.' : '';
   return [`Missing: ${countText(missing)} of ${expected}.${next}`];
-}
-
-/** Summarizes events from before the subscription began. */
-function earlierText(rows: readonly CountRow[], fetched: number): string[] {
-  const found = sumOf(rows, 'expected');
-  if (found === 0) return [];
-  const missing = sumOf(rows, 'missing');
-  return [
-    `Older than the subscription, so not expected: ${counted(found, 'event')}, ${countText(fetched)} fetched, ${countText(missing)} not in the log.`,
-  ];
 }
 
 function uncountedTexts(rows: readonly CountRow[]): string[] {

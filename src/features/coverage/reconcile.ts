@@ -143,7 +143,7 @@ async function compareTask(scope: Scope): Promise<void> {
 async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
   const { context, options, report, counted } = scope;
   const { task } = report;
-  const { subscription, event, isEarlier } = task;
+  const { subscription, event } = task;
   const readable = events.filter(isRecordable);
   report.unreadable += events.length - readable.length;
   const expected = readable.filter((one) => isExpected(event, one));
@@ -159,7 +159,7 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
         counts[outcome] += 1;
       }
       const recovered = outcome === 'recovered';
-      const found = { subscription, event, productId, productName, eventUs, recovered, isEarlier };
+      const found = { subscription, event, productId, productName, eventUs, recovered };
       if (wasMissing) options.onMissing?.(found);
     }
   }

@@ -65,8 +65,6 @@ export interface ReconcileProgress {
 export type FoundMissing = CatalogueEvent & {
   productName: string | null;
   recovered: boolean;
-  /** True for an event from before the subscription began. */
-  isEarlier: boolean;
 };
 
 export function noCounts(): OutcomeCounts {

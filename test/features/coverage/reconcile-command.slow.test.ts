@@ -92,7 +92,6 @@ describe('earshot reconcile', () => {
         ...{ expected: expect.any(Number), pushed: event === 'created' ? 60 : 0 },
         recovered: expect.any(Number),
       })),
-      earlier: { fetched: 0, counts: [] },
     });
     const { out: help } = await context.run('reconcile --help');
     for (const name of [...Object.keys(document), ...Object.keys(document.counts[0])]) {

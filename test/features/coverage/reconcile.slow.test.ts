@@ -44,7 +44,7 @@ it('writes missing events as readable notifications', async () => {
   expect(missing.map(({ productId }) => productId)).toEqual(rows.map(({ productId }) => productId));
   expect(missing.at(-1)).toEqual({
     ...{ subscription: 'alps', event: 'deleted', productId: 'gone', productName: 'N_gone' },
-    ...{ eventUs: t0 + 61 * minute, recovered: true, isEarlier: false },
+    ...{ eventUs: t0 + 61 * minute, recovered: true },
   });
   expect(await setUp.coverage()).toHaveLength(9);
   expect(rows.at(-1)).toMatchObject({ source: 'reconcile', receivedAtUs: setUp.nowUs() });

@@ -103,6 +103,8 @@ export interface CompletenessReader {
   arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
   /** Returns the notifications received or recovered in [sinceUs, untilUs), by hour. */
   stored(options: { sinceUs: number; untilUs: number }): Promise<HourStored[]>;
+  /** Counts the entries of queues received since a time, for which neither they nor a recovered event has a record. */
+  withoutRecord(sinceUs: number): Promise<number>;
   /**
    * Returns the start of the first hour of events without pruned notifications; 0 when nothing was pruned. Events
    * before it are never reported as missing or fetched.

@@ -53,6 +53,7 @@ export const coverage = defineFeature({
           'coverage',
           'arrivals',
           'stored',
+          'withoutRecord',
           'unprunedSinceUs',
         ]),
       store: (reader, writes, { recover }) => ({

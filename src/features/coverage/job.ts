@@ -67,7 +67,8 @@ export function createReconcileRounds(
     { ...io, signal: AbortSignal.any([io.signal, signal]) },
     ({ cause, waitMs }) => parts.log.debug({ reason: cause, waitMs }, 'retrying a catalogue query'),
   );
-  const deps: DueComparison = { ...opened, ownNowUs: io.nowUs, lastCheck: { atUs: null }, signal };
+  const last = { checkedAtUs: null, pulledUpToUs: io.nowUs(), isAnswering: false };
+  const deps: DueComparison = { ...opened, ownNowUs: io.nowUs, last, signal };
   return () => compareDue(parts, deps);
 }
 
@@ -78,29 +79,36 @@ interface ReconcileParts {
 }
 
 interface DueComparison extends OpenedListing {
-  /** Local clock, by which uptimes are recorded. */
+  /** Local clock. */
   ownNowUs: () => number;
-  /** Time of the last complete early check; null for none since the start. */
-  lastCheck: { atUs: number | null };
+  /** State after the last round. */
+  last: {
+    /** Later events were not checked; null before the catalogue has answered. */
+    checkedAtUs: number | null;
+    /** Entries of queues that were received earlier were counted. By the local clock. */
+    pulledUpToUs: number;
+    /** True if the catalogue answered. */
+    isAnswering: boolean;
+  };
   signal: AbortSignal;
 }
 
-/** Overlap of two early checks: covers events that arrived shortly before or during the first one. */
+/** Overlap of two rounds: covers events that arrived shortly before or during the first one. */
 const checkOverlapUs = 5 * minuteUs;
 
 /** Part of the due work that was compared; `all` if nothing was due. */
 export type RoundOutcome = 'all' | 'some' | 'none';
 
-/** Maximum number of failures of one kind in a round. */
+/** Maximum number of failures of one kind in a round; while the catalogue does not answer, each may take minutes. */
 const failuresMax = 5;
+const failuresMaxWithoutAnswer = 2;
 
 /** Comparison of a kind in a round. */
 interface KindRound extends DueKind {
-  /** Parts that are not compared yet. */
-  open: DuePart[];
-  failed: DuePart[];
-  error?: unknown;
-  hasProgress: boolean;
+  /** Parts that were not compared. */
+  left: DuePart[];
+  failures: number;
+  error: unknown;
 }
 
 /**
@@ -109,43 +117,54 @@ interface KindRound extends DueKind {
  * errors.
  */
 async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<RoundOutcome> {
-  const startedAtUs = deps.nowUs();
+  const { last, nowUs, ownNowUs, signal } = deps;
+  const [startedAtUs, ownStartedAtUs] = [nowUs(), ownNowUs()];
   const busy = await unreadQueues(parts, deps);
   const kinds = (await findDue(parts, deps, startedAtUs))
     .filter(({ subscription }) => !busy.has(subscription))
-    .map((kind): KindRound => ({ ...kind, open: [...kind.parts], failed: [], hasProgress: false }));
-  const isAnswering = () => kinds.some((kind) => kind.hasProgress);
-  // Each failure may take minutes. Until the catalogue answers, the first kind gets two attempts, the others one.
-  const limitOf = (kind: KindRound) => (isAnswering() ? failuresMax : kind === kinds[0] ? 2 : 1);
-  // Second pass: continues a kind that stopped before the catalogue answered a query of another kind.
-  for (const kind of [...kinds, ...kinds]) {
-    while (kind.failed.length < limitOf(kind) && !isFinal(kind.error)) {
-      const part = kind.open.shift();
-      if (part === undefined) break;
+    .map((kind): KindRound => ({ ...kind, left: [], failures: 0, error: undefined }));
+  let hasProgress = false;
+  const isStopped = ({ failures, error }: KindRound) =>
+    failures >= (hasProgress || last.isAnswering ? failuresMax : failuresMaxWithoutAnswer) ||
+    isFinal(error);
+  for (const kind of kinds) {
+    for (const part of kind.parts) {
+      if (isStopped(kind)) {
+        kind.left.push(part);
+        continue;
+      }
       try {
         await compare(parts, deps, part, () => {
-          kind.hasProgress = true;
+          hasProgress = true;
         });
       } catch (error) {
-        if (!isOfThisKind(error) || deps.signal.aborted) throw error;
-        kind.failed.push(part);
+        if (!isOfThisKind(error) || signal.aborted) throw error;
+        kind.left.push(part);
+        kind.failures += 1;
         kind.error = error;
       }
     }
   }
-  const failed = kinds.filter((kind) => kind.failed.length > 0);
+  const failed = kinds.filter(({ failures }) => failures > 0);
   for (const kind of failed) {
     const level = isAppError(kind.error, 'internal') ? 'error' : 'warn';
     parts.log[level]({ ...fieldsOf(kind), ...errorFields(kind.error) }, failedText);
   }
-  const isEarlyFailed = failed.some((kind) =>
-    [...kind.failed, ...kind.open].some(({ why }) => why === 'early'),
-  );
-  // If one early check failed, or waits for a queue, all are repeated.
-  if (busy.size === 0 && !isEarlyFailed) deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
-  if (failed.length === 0) return 'all';
-  return isAnswering() ? 'some' : 'none';
+  if (kinds.length > 0) last.isAnswering = hasProgress;
+  const outcome = failed.length === 0 ? 'all' : hasProgress ? 'some' : 'none';
+  if (busy.size > 0) return outcome;
+  // An early part that failed alone is compared with its hour.
+  if (outcome !== 'none') last.checkedAtUs = startedAtUs - checkOverlapUs;
+  if (outcome === 'all') {
+    const entries = await parts.store.completeness.withoutRecord(last.pulledUpToUs);
+    if (entries > 0) parts.log.warn({ entries }, withoutRecordText);
+    last.pulledUpToUs = ownStartedAtUs;
+  }
+  return outcome;
 }
+
+const withoutRecordText =
+  'queue entries stay without a record: the catalogue no longer lists them, or they are older than 30 days';
 
 /** True for an error that another hour would cause, too. */
 function isFinal(error: unknown): boolean {
@@ -153,9 +172,9 @@ function isFinal(error: unknown): boolean {
 }
 
 /** Log fields of a kind. Time intervals as in ISO 8601, 4.4: begin/end. */
-function fieldsOf({ subscription, event, failed, open }: KindRound) {
-  const left = mergeWindows([...failed, ...open].map(({ window }) => window));
-  const notCompared = left.map(({ fromUs, toUs }) => `${shortDate(fromUs)}/${shortDate(toUs)}`);
+function fieldsOf({ subscription, event, left }: KindRound) {
+  const windows = mergeWindows(left.map(({ window }) => window));
+  const notCompared = windows.map(({ fromUs, toUs }) => `${shortDate(fromUs)}/${shortDate(toUs)}`);
   return { subscription, event, notCompared };
 }
 
@@ -169,29 +188,23 @@ function isOfThisKind(error: unknown): boolean {
 
 async function findDue(
   { store }: ReconcileParts,
-  { lastCheck, ownNowUs }: DueComparison,
+  { last: { checkedAtUs }, ownNowUs }: DueComparison,
   nowUs: number,
 ): Promise<DueKind[]> {
   const { administration, completeness } = store;
   const sinceUs = nowUs - comparisonHorizonUs;
   const aheadUs = nowUs - ownNowUs();
-  const [definitions, registrations, coverage, uptimes, gaps, wholeUs] = await Promise.all([
+  const [definitions, registrations, coverage, gaps, wholeUs] = await Promise.all([
     completeness.definitions(),
     administration.registrations(),
     completeness.coverage({ sinceUs, untilUs: nowUs }),
-    completeness.uptimes(sinceUs - aheadUs),
     administration.gaps(),
     completeness.unprunedSinceUs(),
   ]);
-  const { atUs } = lastCheck;
   return dueKinds({
     ...{ definitions, registrations, coverage, gaps, nowUs },
-    uptimes: uptimes.map(({ fromUs, toUs }) => ({
-      fromUs: fromUs + aheadUs,
-      toUs: toUs + aheadUs,
-    })),
-    // A check in the future was dated by the local clock, used before the first answer of the catalogue.
-    earlyCheckedAtUs: atUs !== null && atUs <= nowUs ? atUs : null,
+    // A time in the future is of the local clock, used before the first answer of the catalogue.
+    checkedAtUs: checkedAtUs !== null && checkedAtUs <= nowUs ? checkedAtUs : null,
     // Pushes of the last hour are dated by the local clock, which may be slow.
     unprunedSinceUs: wholeUs + Math.max(0, aheadUs),
   });
@@ -200,13 +213,13 @@ async function findDue(
 async function compare(
   { store, products, log }: ReconcileParts,
   { listing, nowUs, ownNowUs, signal }: DueComparison,
-  { tasks, why }: DuePart,
+  { tasks, isEarly }: DuePart,
   onProgress: () => void,
 ): Promise<void> {
   const { completeness } = store;
   const reports = await reconcile(
     { listing, completeness, products, log: store, nowUs, ownNowUs, pause },
-    { tasks, mode: 'write', settlingUs, coverage: why !== 'early', signal, onProgress },
+    { tasks, mode: 'write', settlingUs, coverage: !isEarly, signal, onProgress },
   );
   const kind = { subscription: tasks[0]?.subscription, event: tasks[0]?.event };
   const { missing: _, ...counts } = sumCounts(reports);

@@ -125,6 +125,21 @@ export const reads = {
     ).all(options);
   },
 
+  withoutRecord(database: Database, sinceUs: number): number {
+    return Number(
+      prepared(
+        database,
+        `SELECT count(*) FROM notification n INDEXED BY notification_received_at_us
+         WHERE received_at_us >= ? AND source = 'pull' AND product_name IS NULL AND NOT EXISTS (
+           SELECT 1 FROM notification INDEXED BY notification_recovered
+           WHERE source = 'reconcile' AND product_id COLLATE NOCASE = n.product_id
+             AND event = n.event AND subscription = n.subscription)`,
+      )
+        .pluck()
+        .get(sinceUs),
+    );
+  },
+
   unprunedSinceUs: (database: Database): number => unprunedSinceUs(pruneHorizon(database)),
 };
 

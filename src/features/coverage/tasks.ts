@@ -12,7 +12,6 @@ import {
   type HourCoverage,
   recheckAfterUs,
   settlingUs,
-  type Uptime,
 } from './completeness.ts';
 
 /** Time from `fromUs` (inclusive) to `toUs` (exclusive). */
@@ -141,8 +140,11 @@ function cutTasks(
   });
 }
 
-/** Pushes sent this long before the last heartbeat may not have been stored. */
-const beforeDowntimeUs = 5 * minuteUs;
+/** Pushes sent this long before a gap may not have been stored. */
+const beforeGapUs = 5 * minuteUs;
+
+/** Time without a round after which pushes may be lost: the receiver was stopped, or the machine slept. */
+const withoutRoundUs = 20 * minuteUs;
 
 /** A comparison dated further in the future was made with a wrong clock, and is repeated. */
 const clockToleranceUs = 5 * minuteUs;
@@ -156,11 +158,9 @@ export interface DueOptions {
   registrations: readonly Known[];
   /** Covers at least the horizon. */
   coverage: readonly HourCoverage[];
-  /** By the same clock as `nowUs`. */
-  uptimes: readonly Uptime[];
   gaps: readonly Gap[];
-  /** Time of the last early check; downtimes that ended before it are not checked again. */
-  earlyCheckedAtUs: number | null;
+  /** Earlier events were checked by the last round; null after a start. */
+  checkedAtUs: number | null;
   nowUs: number;
   /** Pruning horizon: earlier hours are not compared. By the same clock as `nowUs`. */
   unprunedSinceUs: number;
@@ -168,17 +168,13 @@ export interface DueOptions {
 
 /** A window that is compared at once. */
 export interface DuePart {
-  /**
-   * `early`: the time after the settled hours, following a downtime, without coverage. `first`: settled hours that are
-   * not known to be complete. `again`: hours compared before they were a day old, which now are: some records appear
-   * late.
-   */
-  why: 'early' | 'first' | 'again';
+  /** True for the time after the settled hours, which may lack events after a start, sleep or gap. */
+  isEarly: boolean;
   window: TimeWindow;
   tasks: ReconcileTask[];
 }
 
-/** Due parts of one subscription and kind of event, each `why` oldest first. */
+/** Due parts of one subscription and kind of event: the early one, then the hours, oldest first. */
 export interface DueKind {
   subscription: string;
   event: SubscriptionEvent;
@@ -187,27 +183,24 @@ export interface DueKind {
 
 /** Returns what is due. Adjacent hours are divided into parts of 1, 2, 4, … hours, so that a failure affects few. */
 export function dueKinds(options: DueOptions): DueKind[] {
-  const { definitions, registrations, coverage } = options;
+  const { definitions, registrations, coverage, nowUs } = options;
   const compared = new Map(coverage.map((hour) => [hourKey(hour, hour.hourUs), hour]));
   return segmentsOf(definitions).flatMap(({ subscription, event, segments: all }) => {
     const segments = all.filter(({ isEarlier }) => !isEarlier);
     const kind = { subscription, event, segments };
-    const hours = settledHours(segments, options).map((at) => {
-      const why = whyDue(at, compared.get(hourKey(kind, at)), options);
-      return { why, fromUs: at, toUs: at + hourUs };
-    });
-    const windowsOf = (why: DuePart['why']) =>
-      mergeWindows(hours.filter((hour) => hour.why === why)).flatMap(doublingParts);
-    const windows = {
-      early: earlyWindow(subscription, options),
-      first: windowsOf('first'),
-      again: windowsOf('again'),
+    const hours = settledHours(segments, options)
+      .filter((at) => isDue(at, compared.get(hourKey(kind, at)), nowUs))
+      .map((at) => ({ fromUs: at, toUs: at + hourUs }));
+    const part = (window: TimeWindow, isEarly: boolean): DuePart => {
+      return { isEarly, window, tasks: cutTasks(kind, window, registrations) };
     };
-    const parts = (['early', 'first', 'again'] as const).flatMap((why) =>
-      windows[why].map((window) => ({ why, window, tasks: cutTasks(kind, window, registrations) })),
-    );
-    const due = parts.filter(({ tasks }) => tasks.length > 0);
-    return due.length === 0 ? [] : [{ subscription, event, parts: due }];
+    const parts = [
+      ...earlyWindow(subscription, options).map((window) => part(window, true)),
+      ...mergeWindows(hours)
+        .flatMap(doublingParts)
+        .map((window) => part(window, false)),
+    ].filter(({ tasks }) => tasks.length > 0);
+    return parts.length === 0 ? [] : [{ subscription, event, parts }];
   });
 }
 
@@ -221,19 +214,15 @@ function doublingParts({ fromUs, toUs }: TimeWindow): TimeWindow[] {
   return parts;
 }
 
-/** Returns why an hour is due; null if it is not. */
-function whyDue(
-  at: number,
-  compared: HourCoverage | undefined,
-  { nowUs }: DueOptions,
-): 'first' | 'again' | null {
+/** Returns true for a settled hour that is not known to be complete, or was compared before it was a day old and now is. */
+function isDue(at: number, compared: HourCoverage | undefined, nowUs: number): boolean {
+  if (compared === undefined || compared.missing > 0) return true;
+  const { comparedAtUs } = compared;
   const endUs = at + hourUs;
-  if (compared === undefined || compared.missing > 0) return 'first';
   // A command may have compared the hour before it settled.
-  if (compared.comparedAtUs < endUs + settlingUs) return 'first';
-  if (compared.comparedAtUs > nowUs + clockToleranceUs) return 'first';
-  const isOld = nowUs >= endUs + recheckAfterUs;
-  return isOld && compared.comparedAtUs < endUs + recheckAfterUs ? 'again' : null;
+  const isEarly = comparedAtUs < endUs + settlingUs;
+  const isOld = nowUs >= endUs + recheckAfterUs && comparedAtUs < endUs + recheckAfterUs;
+  return isEarly || isOld || comparedAtUs > nowUs + clockToleranceUs;
 }
 
 /** Returns the settled whole hours within the horizon in which the subscription was in force. */
@@ -259,31 +248,26 @@ function settledUpTo(nowUs: number): number {
 }
 
 /**
- * Returns the window from the first recent downtime until now, without the settled hours, which are
- * compared separately. Empty if no downtime ended since the last early check.
+ * Returns the window that may lack events, until now, without the settled hours, which are compared separately. Empty if
+ * nothing interrupted the receiver and the subscription since the last round.
  */
-function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
-  const { nowUs, earlyCheckedAtUs, unprunedSinceUs } = options;
+function earlyWindow(
+  subscription: string,
+  { gaps, checkedAtUs, nowUs, unprunedSinceUs }: DueOptions,
+): TimeWindow[] {
   const settledUs = settledUpTo(nowUs);
-  const sinceUs = Math.max(settledUs, earlyCheckedAtUs ?? settledUs);
-  const recent = downtimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
-  const downSinceUs = Math.min(...recent.map(({ fromUs }) => fromUs));
-  const fromUs = Math.max(downSinceUs - beforeDowntimeUs, settledUs, unprunedSinceUs);
+  const sinceUs = Math.max(settledUs, checkedAtUs ?? settledUs);
+  const isStart = checkedAtUs === null || nowUs - checkedAtUs > withoutRoundUs;
+  const ended = gaps.filter(
+    (gap) => gap.subscription === subscription && gap.toUs !== null && gap.toUs > sinceUs,
+  );
+  const missingSinceUs = Math.min(
+    ...ended.map((gap) => gap.fromUs - beforeGapUs),
+    isStart ? sinceUs : Number.POSITIVE_INFINITY,
+  );
+  const fromUs = Math.max(missingSinceUs, settledUs, unprunedSinceUs);
   const toUs = nowUs - deliveryTimeUs;
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
-}
-
-/** Returns the receiver's downtimes and the known gaps of the subscription. */
-function downtimes(subscription: string, { uptimes, gaps }: DueOptions): TimeWindow[] {
-  // The last uptime is still running.
-  const down = uptimes.flatMap(({ toUs: fromUs }, i) => {
-    const next = uptimes[i + 1];
-    return next === undefined ? [] : [{ fromUs, toUs: next.fromUs }];
-  });
-  const silent = gaps.flatMap(({ fromUs, toUs, ...gap }) =>
-    gap.subscription === subscription && toUs !== null ? [{ fromUs, toUs }] : [],
-  );
-  return [...down, ...silent];
 }
 
 const hourKey = (kind: { subscription: string; event: string }, at: number) =>

@@ -216,6 +216,7 @@ export function createMemoryCompleteness(
       ),
     arrivals: async () => [],
     stored: async () => [],
+    withoutRecord: async () => 0,
     unprunedSinceUs: async () => unprunedSinceUs,
   };
 }

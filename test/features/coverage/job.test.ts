@@ -9,6 +9,7 @@ import { openProducts } from '../../../src/features/products/index-file/products
 import { startCatalogue } from '../../admin/listing-set-up.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import type { AnswerParts } from '../../core/http/answering-server.ts';
+import { delivery } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
@@ -140,7 +141,8 @@ describe('a round', () => {
     expect(await roundsOf(context)()).toBe('some');
     const asked = context.asked.filter((filter) => filter.includes("'B') and DeletionDate"));
     const sinces = asked.map((filter) => Date.parse(/ ge (\S+)/.exec(filter)?.[1] ?? '') * 1_000);
-    expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([0, 1, 3, 7, 15]);
+    // The first is the early check of the last hour.
+    expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([25, 0, 1, 3, 7]);
   });
 
   it('logs the numbers of unreadable and undecided records, and compares the hour', async () => {
@@ -165,25 +167,32 @@ describe('a round', () => {
     ['behind', -hour],
     ['ahead', hour],
   ])(
-    'determines downtime by the catalogue’s clock, when ours is an hour %s',
+    'checks the time after the settled hours by the catalogue’s clock, when ours is an hour %s',
     async (_, aheadUs) => {
       const context = await openContext({ aheadUs });
-      const { completeness } = context.store;
-      // By our clock: until half past the hour, and again since half an hour ago.
-      const ownNowUs = nowUs + aheadUs;
-      await completeness.recordUptime({ fromUs: t0, toUs: ownNowUs - 40 * minute });
-      await completeness.recordUptime({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
       const round = roundsOf(context);
       // The first answer contains the time.
       await round();
       context.asked.length = 0;
       expect(await round()).toBe('all');
-      const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
+      const since = new Date((nowUs - 50 * minute) / 1_000).toISOString();
       expect(context.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
-      // The downtime has been compared.
+      // Nothing happened since then.
       context.asked.length = 0;
       await round();
       expect(context.asked).toEqual([]);
     },
   );
+
+  it('logs how many entries of queues stay without a record', async () => {
+    const context = await openContext();
+    const round = roundsOf(context);
+    const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
+    const from = { source: 'pull', subscription: 'a', receivedAtUs: nowUs } as const;
+    await context.store.accept(delivery(entry, from));
+    expect(await round()).toBe('all');
+    expect(context.warnings()).toMatchObject([
+      { entries: 1, message: expect.stringContaining('without a record') },
+    ]);
+  });
 });

@@ -106,24 +106,22 @@ const compared = (hourAt: number, after: number, missing = 0): HourCoverage => (
 const known = (from: number, to: number, after = 2) =>
   Array.from({ length: to - from }, (_, i) => compared(from + i, after));
 
-const uptime = (from: number, to: number) => ({ fromUs: at(from), toUs: at(to) });
-
 function due(now: number, given: Partial<DueOptions>) {
   return dueKinds({
     definitions: [since(0)],
     registrations: [],
     coverage: [],
-    uptimes: [],
     gaps: [],
-    earlyCheckedAtUs: null,
+    // The last round was a moment ago.
+    checkedAtUs: at(now),
     nowUs: at(now),
     unprunedSinceUs: 0,
     ...given,
   }).flatMap(({ parts }) => parts);
 }
 
-const windowsOf = (parts: readonly DuePart[], why: DuePart['why']) =>
-  parts.filter((part) => part.why === why).map(({ window }) => window);
+const windowsOf = (parts: readonly DuePart[], isEarly = false) =>
+  parts.filter((part) => part.isEarly === isEarly).map(({ window }) => window);
 
 /** Windows as text, such as "0-1 3-4", in hours. */
 const shown = (windows: readonly DuePart['window'][]) =>
@@ -133,7 +131,7 @@ const shown = (windows: readonly DuePart['window'][]) =>
 
 const dayOld = [compared(0, 3), ...known(1, 25)];
 
-it.each<[title: string, now: number, Partial<DueOptions>, tasks: string, rechecks?: string]>([
+it.each<[title: string, now: number, Partial<DueOptions>, tasks: string]>([
   ['no hour before half an hour after its end', 1.49, {}, ''],
   ['an hour half an hour after its end', 1.5, {}, '0-1'],
   ['several hours', 3.6, {}, '0-3'],
@@ -151,12 +149,12 @@ it.each<[title: string, now: number, Partial<DueOptions>, tasks: string, recheck
     { coverage: [compared(0, 1.2), compared(1, 1.5), compared(2, 2, 1)] },
     '0-1 2-3',
   ],
-  ['an hour again when it is a day old', 25, { coverage: dayOld }, '', '0-1'],
+  ['an hour again when it is a day old', 25, { coverage: dayOld }, '0-1'],
   [
     'only the others then',
     27,
     { coverage: [compared(0, 25), ...dayOld.slice(1), ...known(25, 27)] },
-    ...(['', '1-3'] as const),
+    '1-3',
   ],
   ['no hours before the horizon', 720.5, { definitions: [since(-1_000)] }, '1-720'],
   [
@@ -171,14 +169,12 @@ it.each<[title: string, now: number, Partial<DueOptions>, tasks: string, recheck
     { coverage: [...known(0, 2), compared(2, 1.5 + minutes(5.1))] },
     '2-3',
   ],
-])('compares %s', (_title, now, given, tasks, rechecks = '') => {
-  const found = due(now, given);
-  const merged = (why: DuePart['why']) => shown(mergeWindows(windowsOf(found, why)));
-  expect([merged('first'), merged('again')]).toEqual([tasks, rechecks]);
+])('compares %s', (_title, now, given, tasks) => {
+  expect(shown(mergeWindows(windowsOf(due(now, given))))).toBe(tasks);
 });
 
 it('divides hours into longer and longer parts', () => {
-  expect(shown(windowsOf(due(10.6, {}), 'first'))).toBe('0-1 1-3 3-7 7-10');
+  expect(shown(windowsOf(due(10.6, {})))).toBe('0-1 1-3 3-7 7-10');
 });
 
 it('splits a part where the filter changed', () => {
@@ -202,55 +198,30 @@ it('splits a part where the filter changed', () => {
   ]);
 });
 
-const recent = [uptime(-5, 9), uptime(10, 10.4)];
-
-it.each<[title: string, now: number, Partial<DueOptions>, from: number | null, to?: number]>([
-  [
-    'what may be missing since the last uptime, after the settled hours',
-    10 + minutes(20),
-    { uptimes: [uptime(0, 8 + minutes(40)), uptime(10 + minutes(19), 10 + minutes(20))] },
-    ...([9, 10 + minutes(18)] as const),
-  ],
-  [
-    'a short time without uptime',
-    10 + minutes(20),
-    { uptimes: [uptime(0, 10 + minutes(10)), uptime(10 + minutes(19), 10 + minutes(20))] },
-    ...([10 + minutes(5), 10 + minutes(18)] as const),
-  ],
-  [
-    'nothing that was pruned',
-    10.5,
-    { uptimes: [uptime(0, 10.1), uptime(10.4, 10.5)], unprunedSinceUs: at(10.3) },
-    ...([10.3, 10.5 - minutes(2)] as const),
-  ],
-  ['nothing if it was never up', 10.4, { uptimes: [] }, null],
-  ['nothing if it was always up', 10.4, { uptimes: [uptime(0, 10.4 - minutes(1))] }, null],
-  ['nothing that settled', 10.4, { uptimes: [uptime(-5, 0), uptime(8, 10.4)] }, null],
-  ['nothing checked since', 10.4, { uptimes: recent, earlyCheckedAtUs: at(10.2) }, null],
-  [
-    'what was checked before the time without uptime',
-    10.4,
-    { uptimes: recent, earlyCheckedAtUs: at(9.9) },
-    ...([9, 10.4 - minutes(2)] as const),
-  ],
-  ['nothing because of an outdated uptime', 11.4, { uptimes: [uptime(0, 10)] }, null],
-])('checks early %s', (_title, now, given, from, to = 0) => {
-  const spans = windowsOf(due(now, given), 'early').map(({ fromUs, toUs }) => [fromUs, toUs]);
-  expect(spans).toEqual(from === null ? [] : [[at(from), at(to)]]);
+it.each<[title: string, now: number, Partial<DueOptions>, from: number | null]>([
+  ['the time after the settled hours after a start', 10 + minutes(20), { checkedAtUs: null }, 9],
+  ['the time without a round after a sleep', 10.4, { checkedAtUs: at(10) }, 10],
+  ['the time after the settled hours after a long sleep', 10.6, { checkedAtUs: at(2) }, 10],
+  ['nothing that was pruned', 10.5, { checkedAtUs: null, unprunedSinceUs: at(10.3) }, 10.3],
+  ['nothing after a round some minutes ago', 10.4, { checkedAtUs: at(10.1) }, null],
+  ['nothing in the first minutes of an hour', 10.51, { checkedAtUs: at(10.5) }, null],
+])('checks early %s', (_title, now, given, from) => {
+  const spans = windowsOf(due(now, given), true).map(({ fromUs, toUs }) => [fromUs, toUs]);
+  expect(spans).toEqual(from === null ? [] : [[at(from), at(now - minutes(2))]]);
 });
 
 it('checks early after a finished gap, for that subscription only', () => {
   const all = { subscription: 'andes', events: ['created', 'deleted'] } as const;
-  const given = { definitions: [since(0), since(0, all)], uptimes: [uptime(0, 10.4)] };
+  const given = { definitions: [since(0), since(0, all)], checkedAtUs: at(10.15) };
   const gap = { id: 1, subscription: 'alps', events: [], filter: '', reason: 'it was paused' };
   const checksOf = (from: number, toUs: number | null) =>
     due(10.4, { ...given, gaps: [{ ...gap, fromUs: at(from), toUs }] })
-      .filter(({ why }) => why === 'early')
+      .filter(({ isEarly }) => isEarly)
       .flatMap(({ tasks }) => tasks);
   const [check, ...others] = checksOf(9.5, at(10.2));
   expect(others).toEqual([]);
   expect(check).toMatchObject({ subscription: 'alps', event: 'created' });
   expect([check?.fromUs, check?.toUs]).toEqual([t0 + 565 * minute, t0 + 622 * minute]);
   expect(checksOf(9.5, null)).toEqual([]);
-  expect(checksOf(7, at(8))).toEqual([]);
+  expect(checksOf(9.5, at(10.1))).toEqual([]);
 });

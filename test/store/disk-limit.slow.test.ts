@@ -76,7 +76,7 @@ describe('without free space', () => {
     expect(await store.cursor('reader')).toBe(1);
     const due = () => sinks.due({ sink: 'hook', nowUs: atUs, limit: 1 });
     const [item] = await due();
-    await sinks.settle([{ id: item?.id ?? 0, outcome: 'acknowledged' }]);
+    await sinks.settle([{ id: item?.id ?? 0, outcome: 'acknowledged' }], 1);
     expect(await due()).toEqual([]);
     await administration.markDeliveries([{ subscription: 'all', username: 'u', lastAtUs: atUs }]);
     const finding = {

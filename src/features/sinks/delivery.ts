@@ -144,7 +144,7 @@ function createDeliver(options: DeliveryOptions, outcomes: Outcomes) {
     const answer = await attempt(item, row);
     if (answer === null) {
       logger.info({ sink, item: id, position }, 'dropped an item that no longer matches the sink');
-      return { id, outcome: 'acknowledged' };
+      return { id, outcome: 'dropped' };
     }
     if (signal.aborted && answer.kind !== 'acknowledged') return null;
     const wasDown = outcomes.isDown();
@@ -164,7 +164,7 @@ function createDeliver(options: DeliveryOptions, outcomes: Outcomes) {
     do {
       try {
         settlement ??= await settlementOf(item);
-        if (settlement !== null) await sinks.settle([settlement]);
+        if (settlement !== null) await sinks.settle([settlement], nowUs());
         return;
       } catch (err) {
         if (signal.aborted) return;
@@ -280,7 +280,7 @@ export function createOutcomes(
       if (answer.kind === 'acknowledged') {
         failures.acknowledge(id);
         setUp();
-        return { id, outcome: 'acknowledged', deliveredAtUs: nowUs() };
+        return { id, outcome: 'acknowledged' };
       }
       const { kind, reason: error } = answer;
       if (kind === 'refused') setUp();

@@ -16,8 +16,7 @@ import {
 export const schema = `
   -- Ids are never reused, so that a delayed answer cannot match another row.
   -- An item has a row until the sink acknowledges it. \`stream\` is the id of its replay, 0 for live deliveries; within a
-  -- stream, ids give the order. \`failure\` counts the failed attempts of the sink: the highest one is the last failure.
-  -- Ids of products are compared case-insensitively, as elsewhere.
+  -- stream, ids give the order. Ids of products are compared case-insensitively, as elsewhere.
   CREATE TABLE IF NOT EXISTS sink_item (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     sink TEXT NOT NULL,
@@ -28,13 +27,11 @@ export const schema = `
     attempts INTEGER NOT NULL,
     due_at_us INTEGER NOT NULL,
     error TEXT,
-    failure INTEGER,
     queued_at_us INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS sink_item_queue ON sink_item (sink, stream, id, due_at_us) WHERE state = 'waiting';
   CREATE INDEX IF NOT EXISTS sink_item_product ON sink_item (sink, stream, product_id, id) WHERE state = 'waiting';
   CREATE INDEX IF NOT EXISTS sink_item_dead ON sink_item (sink, id) WHERE state = 'dead';
-  CREATE INDEX IF NOT EXISTS sink_item_failure ON sink_item (sink, failure) WHERE failure IS NOT NULL;
   -- Pruning asks for the first notification that a sink needs.
   CREATE INDEX IF NOT EXISTS sink_item_waiting_position ON sink_item (sink, position) WHERE state = 'waiting';
   CREATE INDEX IF NOT EXISTS sink_item_dead_position ON sink_item (sink, position) WHERE state = 'dead';
@@ -49,18 +46,20 @@ export const schema = `
     requested_at_us INTEGER NOT NULL,
     ended_at_us INTEGER
   ) STRICT;
-  -- Number and time of acknowledged deliveries.
+  -- Number and time of acknowledged deliveries, and the failure since then.
   CREATE TABLE IF NOT EXISTS sink_delivery (
     sink TEXT PRIMARY KEY,
     delivered INTEGER NOT NULL,
-    last_at_us INTEGER NOT NULL
+    last_at_us INTEGER,
+    failing_since_us INTEGER,
+    last_error TEXT
   ) STRICT, WITHOUT ROWID;
 `;
 
 export const needsSpace = ['enqueue', 'addReplay'];
 
 type Options<Name extends keyof Sinks> = Parameters<Sinks[Name]>[0];
-type Result = Options<'settle'>[number];
+type Settled = Options<'settle'>[number];
 
 /** A page of items, newest first. */
 export interface ItemsPage extends Omit<Options<'items'>, 'limit'> {
@@ -102,14 +101,6 @@ const priorities = [
 /** Subquery on the items of the sink in the row `name`; uses the partial indexes. */
 const ofSink = (value: string, where: string) =>
   `(SELECT ${value} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
-
-/**
- * Time since which a sink accepts nothing. A refused item, which was attempted while the sink accepted others, shows
- * this only if nothing was delivered since it was queued. An item that failed without a refusal always shows it.
- */
-const failingSince = `(SELECT min(max(queued_at_us, coalesce(done.last_at_us, 0))) FROM sink_item AS item
-  WHERE item.sink = name.sink AND state = 'waiting' AND error IS NOT NULL
-    AND (attempts = 0 OR queued_at_us > coalesce(done.last_at_us, 0)))`;
 
 export const reads = {
   /** Returns waiting items that are due, at most the first of each product, by priority. */
@@ -160,8 +151,9 @@ export const reads = {
          coalesce(done.delivered, 0) AS delivered, done.last_at_us AS lastDeliveredAtUs,
          ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestWaitingAtUs,
          ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveWaitingAtUs,
-         ${failingSince} AS failingSinceUs,
-         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS lastError
+         max(done.failing_since_us,
+           ${ofSink('min(queued_at_us)', "state = 'waiting' AND error IS NOT NULL")}) AS failingSinceUs,
+         done.last_error AS lastError
        FROM name LEFT JOIN reader_cursor AS cursor ON reader = @prefix || name.sink
          LEFT JOIN sink_delivery AS done ON done.sink = name.sink
        ORDER BY name.sink`,
@@ -201,10 +193,10 @@ export const writes = {
   },
 
   /** Updates items by id. Ignores items that were removed or no longer wait. */
-  settle(database: Database, results: readonly Result[]): void {
+  settle(database: Database, results: readonly Settled[], atUs: number): void {
     for (const result of results) {
-      if (result.outcome === 'acknowledged') remove(database, result);
-      else recordFailure(database, result);
+      if ('error' in result) recordFailure(database, result, atUs);
+      else remove(database, result, atUs);
     }
   },
 
@@ -216,7 +208,7 @@ export const writes = {
     return prepared(
       database,
       `UPDATE sink_item SET state = 'waiting', attempts = 0, due_at_us = @nowUs,
-         queued_at_us = @nowUs, error = NULL, failure = NULL WHERE ${firstItems('dead', ids)}`,
+         queued_at_us = @nowUs, error = NULL WHERE ${firstItems('dead', ids)}`,
     ).run({ sink, nowUs, ids: JSON.stringify(ids) }).changes;
   },
 
@@ -295,39 +287,45 @@ function firstItems(state: SinkItem['state'], ids: readonly number[] | 'all'): s
 }
 
 /** Also removes a dead letter when the sink acknowledges it after all. */
-function remove(
-  database: Database,
-  { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'acknowledged' }>,
-): void {
+function remove(database: Database, { id, outcome }: Settled, atUs: number): void {
   const sql = 'DELETE FROM sink_item WHERE id = ? RETURNING sink';
   const sink = prepared<[number], string>(database, sql).pluck().get(id);
-  if (sink === undefined || atUs === undefined) return;
+  if (sink === undefined || outcome === 'dropped') return;
   prepared(
     database,
     `INSERT INTO sink_delivery (sink, delivered, last_at_us) VALUES (@sink, 1, @atUs)
-     ON CONFLICT (sink) DO UPDATE SET delivered = delivered + 1, last_at_us = excluded.last_at_us`,
+     ON CONFLICT (sink) DO UPDATE SET delivered = delivered + 1, last_at_us = excluded.last_at_us,
+       failing_since_us = NULL, last_error = NULL`,
   ).run({ sink, atUs });
 }
 
+/** A refusal of an item that waited while others were delivered does not show that the sink accepts nothing. */
 function recordFailure(
   database: Database,
-  result: Exclude<Result, { outcome: 'acknowledged' }>,
+  result: Extract<Settled, { error: string }>,
+  atUs: number,
 ): void {
+  const { id, error } = result;
   const isDead = result.outcome === 'dead';
-  prepared(
+  const refusals = Number(isDead || result.counts);
+  const item = prepared<[object], { sink: string; queuedAtUs: number }>(
     database,
-    `UPDATE sink_item AS item SET state = @state, attempts = attempts + @refusals, error = @error,
-       due_at_us = coalesce(@nextAttemptAtUs, due_at_us),
-       failure = 1 + coalesce((SELECT max(failure) FROM sink_item AS other
-         WHERE other.sink = item.sink AND other.failure IS NOT NULL), 0)
-     WHERE id = @id AND state = 'waiting'`,
-  ).run({
-    id: result.id,
-    error: result.error,
-    state: isDead ? 'dead' : 'waiting',
-    refusals: Number(isDead || result.counts),
+    `UPDATE sink_item SET state = @state, attempts = attempts + @refusals, error = @error,
+       due_at_us = coalesce(@nextAttemptAtUs, due_at_us)
+     WHERE id = @id AND state = 'waiting' RETURNING sink, queued_at_us AS queuedAtUs`,
+  ).get({
+    ...{ id, error, refusals, state: isDead ? 'dead' : 'waiting' },
     nextAttemptAtUs: isDead ? null : result.nextAttemptAtUs,
   });
+  if (item === undefined) return;
+  prepared(
+    database,
+    `INSERT INTO sink_delivery (sink, delivered, failing_since_us, last_error)
+     VALUES (@sink, 0, @atUs, @error)
+     ON CONFLICT (sink) DO UPDATE SET last_error = excluded.last_error,
+       failing_since_us = iif(@refusals = 1 AND last_at_us >= @queuedAtUs, failing_since_us,
+         coalesce(failing_since_us, @atUs))`,
+  ).run({ ...item, refusals, error, atUs });
 }
 
 export const describeReader: DescribeReader = (key) => {

@@ -104,7 +104,7 @@ export interface SinkCounts {
   oldestWaitingAtUs: number | null;
   /** The same without replays, which have lower priority. */
   oldestLiveWaitingAtUs: number | null;
-  /** Time since which the sink accepts nothing that is queued; null when the last attempt succeeded. */
+  /** Time of the first failure since the last success; null if no waiting item has failed. */
   failingSinceUs: number | null;
   /** Error of the last attempt, if it failed; null when none has failed. */
   lastError: string | null;
@@ -172,13 +172,13 @@ export interface Sinks extends SinkReader {
     atUs: number;
   }): Promise<boolean>;
   /**
-   * Records results of delivery attempts. Removes an acknowledged item and counts it as delivered at `deliveredAtUs`;
-   * without that time it is only removed, because it no longer matches the rules of the sink. `counts` and `dead`
-   * increase the attempts. Ignores items that are gone, and dead letters that would fail again.
+   * Records results of delivery attempts. Removes an acknowledged item and counts it as delivered; removes a `dropped`
+   * one, which no longer matches the rules of the sink. `counts` and `dead` increase the attempts. Ignores items that are
+   * gone, and dead letters that would fail again.
    */
   settle(
     results: readonly (
-      | { id: number; outcome: 'acknowledged'; deliveredAtUs?: number }
+      | { id: number; outcome: 'acknowledged' | 'dropped' }
       | {
           id: number;
           outcome: 'postponed';
@@ -188,6 +188,7 @@ export interface Sinks extends SinkReader {
         }
       | { id: number; outcome: 'dead'; error: string }
     )[],
+    atUs: number,
   ): Promise<void>;
   /**
    * Requeues dead letters with no attempts. They count as queued now, but are delivered before items queued after

@@ -65,15 +65,14 @@ export async function deliverTo(
   const items = rows.toReversed().map(({ position, productId }) => ({ position, productId }));
   await store.sinks.enqueue({ sink, replayId: null, after: 0, atUs: nowUs - hourUs, upTo, items });
   const due = await store.sinks.due({ sink, nowUs, limit: count });
+  const later = { nextAttemptAtUs: nowUs + 600_000_000, counts: true };
   await store.sinks.settle(
     due.map(({ id }, i) => {
       if (i < dead) return { id, outcome: 'dead', error };
-      if (i < count - retried) {
-        return { id, outcome: 'acknowledged', deliveredAtUs: nowUs - 300_000_000 };
-      }
-      const later = { nextAttemptAtUs: nowUs + 600_000_000, counts: true };
+      if (i < count - retried) return { id, outcome: 'acknowledged' };
       return { id, outcome: 'postponed', error: 'The webhook answered 503.', ...later };
     }),
+    nowUs - 300_000_000,
   );
   await store.moveCursor(sinkReader(sink), upTo, nowUs);
 }

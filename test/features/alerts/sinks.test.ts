@@ -14,7 +14,10 @@ async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault:
   };
   const due = () => store.sinks.due({ sink: 'bus', nowUs: beginUs + dayUs, limit: 9 });
   const settle = async (outcomeOf: (id: number) => Parameters<typeof store.sinks.settle>[0][0]) =>
-    store.sinks.settle((await due()).map(({ id }: SinkItem) => outcomeOf(id)));
+    store.sinks.settle(
+      (await due()).map(({ id }: SinkItem) => outcomeOf(id)),
+      beginUs,
+    );
   const at = async (minutes: number) => {
     const alerts = await checkAt(beginUs + minutes * minuteUs);
     return alerts.map(({ kind, subject, level }) => `${kind} ${subject} ${level}`);

@@ -105,7 +105,7 @@ describe('earshot prune', () => {
       }),
     );
     await expectEnd(run('prune --remove-reader sink:orders --yes'), 1, 'has unfinished work');
-    await withStore(({ sinks }) => sinks.settle([{ id: 1, outcome: 'acknowledged' }]));
+    await withStore(({ sinks }) => sinks.settle([{ id: 1, outcome: 'acknowledged' }], nowUs));
     await expectEnd(run('prune --remove-reader sink:orders --yes'), 0);
     expect((await run('prune --older-than 2d --yes')).err).not.toContain('blocked');
     expect(await left()).toEqual(days(0, 3));

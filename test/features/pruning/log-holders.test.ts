@@ -34,7 +34,7 @@ const cursor = (reader: string, position: number) => (store: Store) =>
 const drop = (state: 'dead' | 'waiting') => (store: Store) =>
   store.sinks.drop({ sink: 'orders', state, ids: 'all', nowUs: at(count) });
 const settleAs = (settled: object) => (store: Store) =>
-  store.sinks.settle([{ id: 1, ...settled } as never]);
+  store.sinks.settle([{ id: 1, ...settled } as never], at(count));
 const queueDead = async (store: Store) => {
   await queue(store, 9);
   await settleAs({ outcome: 'dead', error: 'refused' })(store);

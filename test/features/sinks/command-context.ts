@@ -2,6 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { type FakeIoOptions, nowUs, type Words } from '../../helpers/fake-io.ts';
 import { createContext, delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
 
@@ -46,12 +47,11 @@ export async function openRefusedContext() {
     const stream = { sink: 'bus', replayId: null, after: 0, upTo: 4 };
     await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
     const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
+    const [first = expect.fail(), ...refused] = due.slice(0, 3);
+    await sinks.settle([{ id: first.id, outcome: 'acknowledged' }], nowUs - hourUs);
     await sinks.settle(
-      due.slice(0, 3).map(({ id }) => {
-        if (id === due[0]?.id)
-          return { id, outcome: 'acknowledged', deliveredAtUs: nowUs - hourUs } as const;
-        return { id, outcome: 'dead', error: refusal } as const;
-      }),
+      refused.map(({ id }) => ({ id, outcome: 'dead', error: refusal })),
+      nowUs - hourUs,
     );
   });
   const counts = async () => (await withStore(context.dataDir, ({ sinks }) => sinks.counts()))[0];

@@ -35,7 +35,7 @@ describe('the queue of a sink', () => {
     await queued(store, ['x', 'a', 'b', 'a'], { replayId });
     const [first = expect.fail()] = await queued(store, ['c', 'B', 'C', 'A']);
     expect(await dueProducts(store)).toEqual(['a', 'b', 'c', 'x']);
-    await store.sinks.settle([postponed(first, atUs + 5)]);
+    await store.sinks.settle([postponed(first, atUs + 5)], atUs);
     expect(await dueProducts(store)).toEqual(['a', 'b', 'x']);
     expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['a', 'b', 'c', 'x']);
   });
@@ -45,8 +45,8 @@ describe('the queue of a sink', () => {
     const { sinks } = store;
     const [one = expect.fail(), two = expect.fail()] = await queued(store, ['a', 'b']);
     expect(await sinks.enqueue({ ...read, items: [item(1)] })).toBe(false);
-    await sinks.settle([acknowledged(two), { id: one.id, outcome: 'dead', error: 'No.' }]);
-    await sinks.settle([acknowledged({ id: 999 }), postponed(one, atUs)]);
+    await sinks.settle([acknowledged(two), { id: one.id, outcome: 'dead', error: 'No.' }], atUs);
+    await sinks.settle([acknowledged({ id: 999 }), postponed(one, atUs)], atUs);
     expect(await sinks.retry({ sink: 'act', ids: [two.id], nowUs: atUs })).toBe(0);
     expect(await sinks.drop({ sink: 'other', state: 'dead', ids: 'all', nowUs: atUs })).toBe(0);
     expect(await sinks.retry({ sink: 'act', ids: [one.id], nowUs: atUs })).toBe(1);
@@ -95,7 +95,7 @@ describe('stored replays', () => {
     const items = await queued(store, ['a', 'b', 'c', 'd', 'e', 'f', 'g'], { replayId: id });
     expect(await sinks.replays({ all: false })).toEqual([]);
     await expect(sinks.addReplay(asked)).rejects.toMatchObject(refused);
-    await sinks.settle(items.map(acknowledged));
+    await sinks.settle(items.map(acknowledged), atUs);
     expect((await sinks.addReplay(asked)).id).not.toBe(id);
   });
 });
@@ -106,17 +106,30 @@ describe('outcomes of items', () => {
     const { sinks } = store;
     const [a, b, c] = await queued(store, ['a', 'b', 'c'], { atUs });
     if (!a || !b || !c) throw new Error('not queued');
-    const failing = async () => (await sinks.counts())[0]?.failingSinceUs;
-    expect(await failing()).toBeNull();
-    await sinks.settle([postponed(a, atUs)]);
-    expect(await failing()).toBe(atUs);
-    await sinks.settle([{ id: a.id, outcome: 'acknowledged', deliveredAtUs: atUs + 5 }]);
-    expect(await failing()).toBeNull();
+    const counts = async () => (await sinks.counts())[0];
+    expect(await counts()).toMatchObject({ failingSinceUs: null, lastError: null });
+    await sinks.settle([postponed(a, atUs)], atUs + 1);
+    await sinks.settle([postponed(a, atUs, { error: 'It answered 502.' })], atUs + 2);
+    expect(await counts()).toMatchObject({
+      failingSinceUs: atUs + 1,
+      lastError: expect.stringContaining('502'),
+    });
+    await sinks.settle([acknowledged(a)], atUs + 5);
+    expect(await counts()).toMatchObject({ failingSinceUs: null, lastError: null });
     // A refused item, while others are delivered, does not show that the sink fails.
-    await sinks.settle([postponed(b, atUs)]);
-    expect(await failing()).toBeNull();
-    await sinks.settle([postponed(c, atUs, { counts: false })]);
-    expect(await failing()).toBe(atUs + 5);
+    await sinks.settle([postponed(b, atUs)], atUs + 6);
+    expect(await counts()).toMatchObject({
+      failingSinceUs: null,
+      lastError: expect.stringContaining('500'),
+    });
+    await sinks.settle([postponed(c, atUs, { counts: false })], atUs + 7);
+    expect(await counts()).toMatchObject({ failingSinceUs: atUs + 7 });
+    // An earlier failure says nothing about later items.
+    await sinks.drop({ sink: 'act', state: 'waiting', ids: 'all', nowUs: atUs });
+    const [d = expect.fail()] = await queued(store, ['d'], { atUs: atUs + 9 });
+    expect(await counts()).toMatchObject({ failingSinceUs: null });
+    await sinks.settle([postponed(d, atUs)], atUs + 10);
+    expect(await counts()).toMatchObject({ failingSinceUs: atUs + 9 });
   });
 });
 
@@ -132,10 +145,11 @@ describe('the sink queue', () => {
     openFile(dataDir).exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
        INSERT INTO sink_item (sink, stream, position, product_id, state, attempts, due_at_us, error,
-         failure, queued_at_us) SELECT 'act', 0, 1, 'p-' || i, 'dead', 5, 1, 'No.', i, 1 FROM n`,
+         queued_at_us) SELECT 'act', 0, 1, 'p-' || i, 'dead', 5, 1, 'No.', 1 FROM n`,
     );
     // The worst case: almost nothing is due.
-    await sinks.settle(waiting.slice(0, 499).map((one) => postponed(one, atUs + 5)));
+    const later = waiting.slice(0, 499).map((one) => postponed(one, atUs + 5));
+    await sinks.settle(later, atUs);
     const tookMs: number[] = [];
     for (let round = 0; round < 5; round += 1) {
       const before = process.cpuUsage();

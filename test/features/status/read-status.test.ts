@@ -153,7 +153,7 @@ describe('the facts of a store', () => {
     ];
     const about = { replayId: null, after: 0, upTo: 2, items, atUs: nowUs - hourUs };
     await store.sinks.enqueue({ sink: 'gone', ...about });
-    await store.sinks.settle([{ id: 1, outcome: 'dead', error: 'It was refused.' }]);
+    await store.sinks.settle([{ id: 1, outcome: 'dead', error: 'It was refused.' }], nowUs);
     const { sinks } = await gatherStatus(sources);
     const none = { waiting: 0, dead: 0, oldestWaitingAtUs: null, lastError: null };
     expect(sinks).toMatchObject([

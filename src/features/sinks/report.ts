@@ -174,31 +174,22 @@ interface SinkConfig extends Pick<DeliveryState, 'fault'> {
   rejected: string | null;
 }
 
-const configCheck = checkOf<SinkConfig>('sink', ({ fault, rejected }, { nowUs, alert }) => {
-  const why = fault ?? rejected;
-  if (why === null) return null;
-  const isValid = fault === null;
-  return problem(
-    isValid ? 'warning' : levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
-    isValid
-      ? 'The current earshot.config.ts is rejected, and the last valid version stays in effect.'
-      : 'Nothing is delivered to any sink.',
-    'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
-    quoted(why),
-  );
-});
-
-/** A sink, or the configuration of all, whose subject is empty. */
-export type WatchedSink = SinkState | SinkConfig;
-
-export const watchedSinkChecks: readonly Check<WatchedSink>[] = [
-  checkOf('sink', (one, moment) =>
-    'rejected' in one ? configCheck.check(one, moment) : delivery.check(one, moment),
-  ),
-  checkOf('sink-refused', (one, moment) =>
-    'rejected' in one ? null : deadLetters.check(one, moment),
-  ),
-];
+export const configCheck = checkOf<SinkConfig>(
+  'config',
+  ({ fault, rejected }, { nowUs, alert }) => {
+    const why = fault ?? rejected;
+    if (why === null) return null;
+    const isValid = fault === null;
+    return problem(
+      isValid ? 'warning' : levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
+      isValid
+        ? 'The current earshot.config.ts is rejected, and the last valid version stays in effect.'
+        : 'Nothing is delivered to any sink.',
+      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+      quoted(why),
+    );
+  },
+);
 
 export function evaluateSink(sink: SinkState, situation: Situation): Evaluation {
   const { name, waiting, position, behind } = sink;

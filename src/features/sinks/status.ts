@@ -9,11 +9,12 @@ import {
   seconds,
   secondsSince,
 } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, type Watch } from '../../core/status/status.ts';
+import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status.ts';
 import { type Evaluation, isProblem, ok, worstOf } from '../../core/terms/evaluation.ts';
 import { countText, listed } from '../../core/terms/text.ts';
 import { readDeliveryState, unknownDelivery } from './definitions.ts';
 import {
+  configCheck,
   type EvaluatedSink,
   evaluateConfig,
   evaluateSink,
@@ -21,8 +22,6 @@ import {
   type SinkState,
   sinkChecks,
   sinkSchema,
-  type WatchedSink,
-  watchedSinkChecks,
 } from './report.ts';
 import type { DeliveryState } from './terms.ts';
 
@@ -56,13 +55,14 @@ const part = defineStatusPart({
   fields: { sinks: z.array(sinkSchema) },
   open: (sources) => ({
     read: async () => ({ sinks: await readStates(sources) }),
-    watch: (): Watch<WatchedSink>[] => [
+    watch: () => [
+      watchOne(configCheck, async () => ({
+        rejected: await sources.rejected(),
+        fault: (await readDelivery(sources)).fault,
+      })),
       {
-        checks: watchedSinkChecks,
-        read: async () => [
-          ['', { rejected: await sources.rejected(), fault: (await readDelivery(sources)).fault }],
-          ...(await readStates(sources)).map((sink) => [sink.name, sink] as const),
-        ],
+        checks: sinkChecks,
+        read: async () => (await readStates(sources)).map((sink) => [sink.name, sink] as const),
       },
     ],
   }),
@@ -78,7 +78,7 @@ const part = defineStatusPart({
     const queue = waiting === 0 ? 'queue empty' : `${countText(waiting)} queued`;
     return ok(`${listed(sinks.map(({ name }) => name))}: ${queue}`);
   },
-  alertKinds: sinkChecks.map(({ kind }) => kind),
+  alertKinds: [configCheck, ...sinkChecks].map(({ kind }) => kind),
   metrics: [
     {
       title: 'Sinks',

@@ -101,7 +101,7 @@ it('a changed file that is rejected is an alert with its reason, until it is fix
   const state = { names: ['act'], fault: null, rejected: reason as string | null };
   const { check } = await openContext({ deliveryState: () => state });
   const text = expect.stringContaining('earshot.config.ts is rejected');
-  expect(await check()).toMatchObject([{ kind: 'sink', subject: '', text, evidence: [reason] }]);
+  expect(await check()).toMatchObject([{ kind: 'config', subject: '', text, evidence: [reason] }]);
   state.rejected = null;
   expect(await check()).toEqual([]);
 });

@@ -8,10 +8,9 @@ import { printReport } from '../../core/cli/print-report.ts';
 import { reportNextPage } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
 import { toAlertJson } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
-import type { CompletenessReader } from '../coverage/completeness.ts';
+import { absenceNote } from '../coverage/completeness.ts';
 import { alertSenders, channelsOf, testMessage } from './notify.ts';
 import { alertSections } from './report.ts';
 import { channelSections } from './settings.ts';
@@ -56,9 +55,6 @@ interface AlertFlags {
   test?: true;
 }
 
-/** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
-const heartbeatMaxAgeUs = 120_000_000;
-
 function showAlerts(
   io: Io,
   { all = false, limit, before: beforeId, since: sinceUs, until: untilUs, json }: AlertFlags,
@@ -75,22 +71,9 @@ function showAlerts(
       reportNextPage(io, { count: alerts.length, limit }, `--before ${alerts.at(-1)?.id}`);
     }
     // In every format: otherwise an empty list could mean that nothing was checked.
-    await reportUnwatched(io, completeness);
+    const note = await absenceNote(completeness, io.nowUs(), 'nothing is checked');
+    if (note !== null) io.stderr.write(`${note}\n`);
   });
-}
-
-/** Warns if no receiver runs: without its watchdog, an empty list means nothing. */
-async function reportUnwatched(
-  { stderr, nowUs }: Pick<Io, 'stderr' | 'nowUs'>,
-  completeness: Pick<CompletenessReader, 'uptimes'>,
-): Promise<void> {
-  const last = (await completeness.uptimes(0)).at(-1);
-  if (last !== undefined && nowUs() - last.toUs <= heartbeatMaxAgeUs) return;
-  const message =
-    last === undefined
-      ? 'No receiver has ever run on this data directory'
-      : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
-  stderr.write(`${message}, so nothing is checked. Start the receiver with \`earshot start\`.\n`);
 }
 
 /** Sends a test alert to every channel. Rejects with the failures. */

@@ -7,7 +7,7 @@
  * source `reconcile`. All times are microseconds since 1970, UTC.
  */
 
-import { hourUs } from '../../core/terms/dates.ts';
+import { hourUs, minuteUs, shortDateUs } from '../../core/terms/dates.ts';
 import type {
   CatalogueEvent,
   MissingEvent,
@@ -129,4 +129,22 @@ export interface Completeness extends CompletenessReader {
   saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
   /** Records that the receiver has run since `fromUs` and still does. */
   recordUptime(uptime: Uptime): Promise<void>;
+}
+
+/** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
+const heartbeatMaxAgeUs = 2 * minuteUs;
+
+/** Returns a sentence with a consequence, such as `nothing is checked`, if no receiver runs; otherwise null. */
+export async function absenceNote(
+  { uptimes }: Pick<CompletenessReader, 'uptimes'>,
+  nowUs: number,
+  consequence: string,
+): Promise<string | null> {
+  const last = (await uptimes(0)).at(-1);
+  if (last !== undefined && nowUs - last.toUs <= heartbeatMaxAgeUs) return null;
+  const absence =
+    last === undefined
+      ? 'No receiver has ever run on this data directory'
+      : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
+  return `${absence}, so ${consequence}. Start the receiver with \`earshot start\`.`;
 }

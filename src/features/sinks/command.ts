@@ -22,14 +22,9 @@ import { toJson } from '../../core/terms/json-rows.ts';
 import type { NotificationRow } from '../../core/terms/ports.ts';
 import { counted, countText, printable } from '../../core/terms/text.ts';
 import type { Store } from '../../store/store.ts';
+import { absenceNote } from '../coverage/completeness.ts';
 import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
-import {
-  definedSink,
-  noFileNote,
-  readDeliveryState,
-  receiverNote,
-  unknownDelivery,
-} from './definitions.ts';
+import { definedSink, noFileNote, readDeliveryState, unknownDelivery } from './definitions.ts';
 import { attemptOnce } from './delivery.ts';
 import {
   compileMatcher,
@@ -82,11 +77,10 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
         sinks.map((one) => toJson(sinkSchema, one)),
       );
     else await printReport(io, sinksReport(sinks, { config, nowUs }));
-    const isShared = (await reader.nodeId()) !== null;
     const receiver =
       json || sinks.length === 0
         ? null
-        : await receiverNote({ ...loadConfig(io, ['data']), isShared });
+        : await absenceNote(reader.completeness, nowUs, 'nothing is delivered');
     for (const note of [...(json ? config.evidence : []), noFile, receiver])
       if (note !== null) io.stderr.write(`\n${note}\n`);
   });
@@ -206,7 +200,6 @@ interface ReplayFlags {
 }
 
 async function replay(io: Io, flags: ReplayFlags): Promise<void> {
-  const config = loadConfig(io, ['data']);
   const definition = await definedSink(flags.sink, io);
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
@@ -226,8 +219,8 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     } else if (id !== null) {
       io.stderr.write(`Queued replay ${id}. Progress: \`earshot sinks list\`.\n`);
     }
-    const note =
-      id === null ? null : await receiverNote({ ...config, isShared: store.shared !== null });
+    if (id === null) return;
+    const note = await absenceNote(store.completeness, io.nowUs(), 'nothing is delivered');
     if (note !== null) io.stderr.write(`${note}\n`);
   });
 }

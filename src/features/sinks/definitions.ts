@@ -19,7 +19,6 @@ import {
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
 import { nearestName } from '../../core/terms/text.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { CompletenessReader } from '../coverage/completeness.ts';
 import type { SinkDefinition } from './registry.ts';
 import { readTarget, type SinkInput } from './settings.ts';
@@ -173,28 +172,4 @@ export async function unknownSubscriptions(
         };
       }),
   );
-}
-
-/**
- * Returns a note if no receiver delivers to sinks. A delivering receiver has a lock for as long as it runs. Null also if
- * this user cannot check the lock, and with a shared log, whose receivers `earshot admin log` lists. Never rejects.
- */
-export async function receiverNote({
-  dataDir,
-  isShared,
-}: {
-  dataDir: string;
-  isShared: boolean;
-}): Promise<string | null> {
-  if (isShared) return null;
-  // Never creates the lock file: created by another user, it would block the receiver.
-  if (existsSync(join(dataDir, 'sinks.lock'))) {
-    try {
-      const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
-      release();
-    } catch {
-      return null;
-    }
-  }
-  return 'No receiver is delivering to sinks. Start the receiver: `earshot start`.';
 }

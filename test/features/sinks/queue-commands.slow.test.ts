@@ -44,7 +44,7 @@ describe('earshot sinks replay', () => {
     await expectEnd(asked('no'), 1, 'Deliver 2 notifications to bus again?');
     expect(await replays()).toEqual([]);
     const { err } = await expectEnd(asked('y'), 0, 'Queued replay 1');
-    expect(err).toContain('No receiver is delivering to sinks');
+    expect(err).toContain('so nothing is delivered');
     const since = { sinceUs: nowUs - 3.5 * hourUs, untilUs: null };
     expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
     const json = await replay('--filter', "contains(Name,'A_')", '--yes', '--json');

@@ -1,5 +1,6 @@
 /** Registry of the kinds of sinks, and the threads of those whose client library needs one. */
 
+import type { z } from 'zod';
 import { moduleFile, remote } from '../../core/host/rpc.ts';
 import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
@@ -10,9 +11,10 @@ import {
   type AnySinkKind,
   type CheckContext,
   type OpenContext,
+  type SinkKind,
   type Target,
   type TargetAnswer,
-  type ThreadTargetKind,
+  type ThreadKind,
   unavailable,
   unusable,
 } from './target.ts';
@@ -23,8 +25,17 @@ import { postgres } from './targets/postgres.ts';
 import { webhook } from './targets/webhook.ts';
 import type { SinkRules } from './terms.ts';
 
+/** Kinds whose client library runs in a thread of each sink. */
+export const threadKinds = { nats, mqtt, postgres };
+
 /** Kinds by the field of `earshot.config.ts` that defines the target. */
-export const sinkKinds = { command, webhook, nats, mqtt, postgres };
+export const sinkKinds = {
+  command,
+  webhook,
+  nats: inThread('nats', nats),
+  mqtt: inThread('mqtt', mqtt),
+  postgres: inThread('postgres', postgres),
+};
 
 type Kinds = typeof sinkKinds;
 export type SinkKindName = keyof Kinds;
@@ -42,23 +53,12 @@ export interface SinkDefinition extends SinkRules {
 /** Returns the kind of a target. The target must only be passed to its own kind. */
 const kindOf = ({ kind }: SinkTarget): AnySinkKind => sinkKinds[kind];
 
-/** Returns a kind whose targets run in a thread. */
-export function threadKind(name: SinkKindName): ThreadTargetKind<object> {
-  const kind: AnySinkKind = sinkKinds[name];
-  if (kind.hasThread !== true) throw new Error(`The kind ${name} has no thread.`);
-  return kind;
-}
-
 /** Opens a target without connecting to it. */
 export function openTarget(
   { target, name, timeoutMs }: Pick<SinkDefinition, 'target' | 'name' | 'timeoutMs'>,
   context: Omit<OpenContext, 'name' | 'timeoutMs'>,
 ): Target {
-  const kind = kindOf(target);
-  const { urls, nowUs } = context;
-  return kind.hasThread
-    ? openInThread({ target, name, timeoutMs, urls }, { nowUs })
-    : kind.open(target, { ...context, name, timeoutMs });
+  return kindOf(target).open(target, { ...context, name, timeoutMs });
 }
 
 /** Runs the doctor's checks in parallel, with one finding per sink. Delivers nothing; never rejects. */
@@ -70,13 +70,10 @@ export async function checkSinks(
     return [finding('sinks', 'ok', 'No sinks are configured in earshot.config.ts.')];
   }
   return Promise.all(
-    definitions.map(async ({ target, ...sink }) => {
-      const kind = kindOf(target);
-      const found = kind.hasThread
-        ? await checkInThread({ target, ...sink }, { ...context, sink })
-        : await kind.check(target, { ...context, sink });
-      return { check: `sink ${sink.name}`, ...found };
-    }),
+    definitions.map(async ({ target, ...sink }) => ({
+      check: `sink ${sink.name}`,
+      ...(await kindOf(target).check(target, { ...context, sink })),
+    })),
   );
 }
 
@@ -86,23 +83,24 @@ const containedBufferBytes = 128 * 2 ** 20;
 
 /** Data of the thread. */
 export interface ThreadTarget {
+  kind: keyof typeof threadKinds;
+  settings: object;
   name: string;
   timeoutMs: number;
   urls: MessageUrls;
-  target: { kind: string };
 }
 
 /** Context of an operation of the thread. */
 export interface TargetCall {
   deliver: (json: string, nowUs: number) => Promise<TargetAnswer>;
-  check: (context: Pick<CheckContext, 'sink'>) => Promise<Evaluation>;
+  check: (sink: SinkRules) => Promise<Evaluation>;
 }
 
 /** Operations of the thread. */
 export const targetOperations = {
   /** The document is JSON. */
   deliver: ({ deliver }: TargetCall, json: string, nowUs: number) => deliver(json, nowUs),
-  check: ({ check }: TargetCall, ...[context]: Parameters<TargetCall['check']>) => check(context),
+  check: ({ check }: TargetCall, sink: SinkRules) => check(sink),
 };
 
 const faults: Record<ThreadFault, string> = {
@@ -118,41 +116,46 @@ function faultOf(error: unknown, signal: AbortSignal): string {
   return faults[error.facts.thread as ThreadFault] ?? 'its client library has ended';
 }
 
-function startThread({ name, timeoutMs, urls, target }: ThreadTarget): Thread {
-  const data: ThreadTarget = { name, timeoutMs, urls, target };
+/** Starts a thread with the first call. */
+function startThread(data: ThreadTarget): Thread {
   const limits = { heapMb, containedBufferBytes };
-  const owner = `the sink ${name}`;
+  const owner = `the sink ${data.name}`;
   return new Thread(moduleFile('./target-thread', import.meta.url), { owner, data, ...limits });
 }
 
-/** Starts the thread with the first item. */
-export function openInThread(target: ThreadTarget, { nowUs }: { nowUs: () => number }): Target {
-  const thread = startThread(target);
+/** Returns the kind with its targets in threads, each with the first item. A check ends its thread. */
+function inThread<Fields extends z.ZodRawShape, Settings extends object>(
+  kind: ThreadTarget['kind'],
+  own: ThreadKind<Fields, Settings>,
+): SinkKind<Fields, Settings> {
   return {
-    deliver: async (item, signal) => {
-      // Outside of the `try`: an item that cannot be serialized is not the target's fault.
-      const json = JSON.stringify(item);
+    ...own,
+    open: (settings, { name, timeoutMs, urls, nowUs }) => {
+      const thread = startThread({ kind, settings, name, timeoutMs, urls });
+      return {
+        deliver: async (item, signal) => {
+          // Outside of the `try`: an item that cannot be serialized is not the target's fault.
+          const json = JSON.stringify(item);
+          try {
+            return await remote<typeof targetOperations>(thread, signal).deliver(json, nowUs());
+          } catch (error) {
+            return unavailable(faultOf(error, signal));
+          }
+        },
+        close: () => thread.close(),
+      };
+    },
+    check: async (settings, { sink, signal }) => {
+      const { name, timeoutMs } = sink;
+      const urls = { catalogue: '', receiver: undefined };
+      const thread = startThread({ kind, settings, name, timeoutMs, urls });
       try {
-        return await remote<typeof targetOperations>(thread, signal).deliver(json, nowUs());
+        return await remote<typeof targetOperations>(thread, signal).check(sink);
       } catch (error) {
-        return unavailable(faultOf(error, signal));
+        return unusable('The target', faultOf(error, signal));
+      } finally {
+        await thread.close();
       }
     },
-    close: () => thread.close(),
   };
-}
-
-/** Checks the target in a thread, which it ends. */
-export async function checkInThread(
-  target: Omit<ThreadTarget, 'urls'>,
-  { sink, signal }: CheckContext,
-): Promise<Evaluation> {
-  const thread = startThread({ ...target, urls: { catalogue: '', receiver: undefined } });
-  try {
-    return await remote<typeof targetOperations>(thread, signal).check({ sink });
-  } catch (error) {
-    return unusable('The target', faultOf(error, signal));
-  } finally {
-    await thread.close();
-  }
 }

@@ -13,35 +13,12 @@ import type { SinkRules, Sinks } from './terms.ts';
  * A kind of sink: a file that exports it, and a line in `registry.ts`. `Fields` are the kind's fields of a sink in
  * `earshot.config.ts`, all optional; the field with the name of the kind defines its target.
  */
-export type SinkKind<Fields extends z.ZodRawShape, Settings extends object> = SinkKindConfig<
-  Fields,
-  Settings
-> &
-  (
-    | ({ hasThread?: false } & TargetKind<Settings, OpenContext, CheckContext>)
-    /** Its client library runs in a thread of each sink. */
-    | ({ hasThread: true } & ThreadTargetKind<Settings>)
-  );
-
-interface TargetKind<Settings, Opening, Checking> {
-  /** Opens a target without connecting. Large libraries are imported with the first item. */
-  open(settings: Settings, context: Opening): Target;
-  /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
-  check(settings: Settings, context: Checking): Promise<Evaluation>;
-}
-
-/** A kind whose targets run in a thread of their own. */
-export interface ThreadTargetKind<Settings>
-  extends TargetKind<
-    Settings,
-    Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
-    Omit<CheckContext, 'findProgram'>
-  > {
-  /** Imports the client library. */
-  load(): Promise<unknown>;
-}
-
-interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
+export interface SinkKind<
+  Fields extends z.ZodRawShape,
+  Settings extends object,
+  Opening = OpenContext,
+  Checking = CheckContext,
+> {
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: SinkFields<Fields>): string[];
@@ -51,6 +28,22 @@ interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
   concurrency: number;
   /** Returns the settings of a sink; reads secrets and certificates from their files. */
   settings(sink: SinkFields<Fields>, readFile: ReadFile): Settings;
+  /** Opens a target without connecting. Large libraries are imported with the first item. */
+  open(settings: Settings, context: Opening): Target;
+  /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
+  check(settings: Settings, context: Checking): Promise<Evaluation>;
+}
+
+/** A kind whose client library runs in a thread of each sink. */
+export interface ThreadKind<Fields extends z.ZodRawShape, Settings extends object>
+  extends SinkKind<
+    Fields,
+    Settings,
+    Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
+    Omit<CheckContext, 'findProgram'>
+  > {
+  /** Imports the client library. */
+  load(): Promise<unknown>;
 }
 
 /** The kind's own fields of a sink, and the format that all kinds share. */
@@ -62,11 +55,13 @@ type SinkFields<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>> & 
 export type AnySinkKind = SinkKind<z.ZodRawShape, object>;
 
 /** Infers the types of a kind from its fields and settings. */
-export function defineSinkKind<Fields extends z.ZodRawShape, Settings extends object>(
+export const defineSinkKind = <Fields extends z.ZodRawShape, Settings extends object>(
   kind: SinkKind<Fields, Settings>,
-): SinkKind<Fields, Settings> {
-  return kind;
-}
+) => kind;
+
+export const defineThreadKind = <Fields extends z.ZodRawShape, Settings extends object>(
+  kind: ThreadKind<Fields, Settings>,
+) => kind;
 
 /** Returns null if no file is configured, or if it is unusable. */
 export type ReadFile = (field: string, file: string | undefined, form: FileForm) => string | null;

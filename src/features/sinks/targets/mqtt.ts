@@ -10,7 +10,7 @@ import {
   aborted,
   certificatesForm,
   createConnection,
-  defineSinkKind,
+  defineThreadKind,
   nameField,
   secretForm,
   type TargetAnswer,
@@ -99,8 +99,7 @@ const mqttSchema = z
  * first item, and with the next one after a connection loss. Unacknowledged messages are repeated by the queue of the
  * sink, so the broker keeps no session.
  */
-export const mqtt = defineSinkKind({
-  hasThread: true,
+export const mqtt = defineThreadKind({
   load: loadMqtt,
   fields: {
     /** An MQTT broker. */

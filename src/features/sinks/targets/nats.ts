@@ -12,7 +12,7 @@ import {
   aborted,
   certificatesForm,
   createConnection,
-  defineSinkKind,
+  defineThreadKind,
   nameField,
   secretForm,
   type TargetFailure,
@@ -97,8 +97,7 @@ const pingIntervalMs = 15_000;
  * window. The stream acknowledges the message. Connects with the first item, and with the next one after a connection
  * loss.
  */
-export const nats = defineSinkKind({
-  hasThread: true,
+export const nats = defineThreadKind({
   load: loadLibrary,
   fields: {
     /** A stream of NATS JetStream. */

@@ -11,7 +11,7 @@ import { type SinkDocument, sampleDocument } from '../document.ts';
 import {
   aborted,
   certificatesForm,
-  defineSinkKind,
+  defineThreadKind,
   nameField,
   secretForm,
   type Target,
@@ -99,8 +99,7 @@ const postgresSchema = z
 const connectionsMax = 16;
 
 /** Upserts the product of each item in a transaction of its own. Connects with the first item. */
-export const postgres = defineSinkKind({
-  hasThread: true,
+export const postgres = defineThreadKind({
   load: loadPg,
   fields: {
     /** Tables of a PostgreSQL database. */

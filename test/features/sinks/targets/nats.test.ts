@@ -36,11 +36,14 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const server = await startNats();
     const { accept, start, items, isDone, lines } = await openSinkContext(time);
     await accept();
-    start(definition(natsTarget(server.server), { attemptsMax: 1, timeoutMs: 60_000 }));
+    const subject = 'earshot.{event}';
+    start(
+      definition(natsTarget(server.server, { subject }), { attemptsMax: 1, timeoutMs: 60_000 }),
+    );
     const warned = (words: string) => () =>
       lines.some((line) => `${line.fields.reason}`.includes(words));
-    await time.runUntil(warned('no stream listens to the subject earshot.products: create one'));
-    await server.addStream(['earshot.products']);
+    await time.runUntil(warned('subject earshot.created: create one for earshot.*'));
+    await server.addStream(['earshot.*']);
     await time.runUntil(() => isDone());
     await server.kill();
     for (let i = 0; i < 20; i += 1) await accept();

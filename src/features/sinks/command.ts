@@ -26,14 +26,7 @@ import { absenceNote } from '../coverage/completeness.ts';
 import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
 import { definedSink, noFileNote, readDeliveryState, unknownDelivery } from './definitions.ts';
 import { attemptOnce } from './delivery.ts';
-import {
-  compileMatcher,
-  documentOf,
-  type Matcher,
-  recordOf,
-  type SinkDocument,
-  sampleDocument,
-} from './document.ts';
+import { compileMatcher, type Matcher, sampleDocument } from './document.ts';
 import { openTarget, type SinkDefinition } from './registry.ts';
 import { evaluateConfig, evaluateSink, readSinks, sinkSchema, sinksReport } from './report.ts';
 
@@ -89,8 +82,7 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
 const testCommand = defineCommand('test', {
   description: 'Deliver a test notification to a sink and print the response.',
   flags: (command) => command.argument('<sink>', 'name of the sink'),
-  help: `The command sends the newest notification that matches the sink. If no notification matches, then
-the command sends a built-in sample. The delivered document has \`"test": true\` and an id that
+  help: `The command sends a built-in sample. The delivered document has \`"test": true\` and an id that
 starts with test_. The position of the sink does not change.
 
 Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
@@ -102,16 +94,17 @@ Examples:
   run: testSink,
 });
 
-/** Number of newest notifications that are searched for a matching one. */
-const recentMax = 200;
-
 /** Rejects with `unavailable` if the sink does not acknowledge the sample. */
 async function testSink(io: Io, _flags: object, name: string): Promise<void> {
   const definition = await definedSink(name, io);
-  const recent = await recentDocument(definition, io);
+  const { subscriptions, events } = definition;
   const id = `test_${io.newId()}`;
-  const sample = recent ?? { ...sampleDocument, sink: name, receivedAt: formatDateUs(io.nowUs()) };
-  const document = { ...sample, id, notificationId: id, test: true as const };
+  const document = {
+    ...{ ...sampleDocument, id, notificationId: id, sink: name },
+    subscription: subscriptions[0] ?? sampleDocument.subscription,
+    event: events[0] ?? sampleDocument.event,
+    receivedAt: formatDateUs(io.nowUs()),
+  };
   const { catalogueUrl, publicUrl } = loadConfig(io, ['catalogueUrl', 'publicUrl']);
   const target = openTarget(definition, {
     urls: { catalogue: catalogueUrl, receiver: publicUrl },
@@ -119,8 +112,7 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     nowUs: io.nowUs,
     logger: { info: (fields) => printOutput(io, fields) },
   });
-  const what = recent === null ? 'a built-in sample' : `notification ${recent.position}`;
-  io.stderr.write(`Sending ${what} to ${name}: test delivery ${id}.\n`);
+  io.stderr.write(`Sending a sample to ${name}: test delivery ${id}.\n`);
   const release = captureConsole((text) => printOutput(io, { stderr: text }));
   try {
     const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
@@ -143,24 +135,6 @@ function printOutput({ stderr }: Pick<Io, 'stderr'>, fields: object): void {
   for (const [stream, text] of Object.entries(fields)) {
     if (!['stdout', 'stderr'].includes(stream) || typeof text !== 'string' || text === '') continue;
     for (const line of text.split('\n')) stderr.write(`  ${stream}: ${printable(line)}\n`);
-  }
-}
-
-/** Newest notification that matches the sink; null without one, or without a data directory. */
-async function recentDocument(definition: SinkDefinition, io: Io): Promise<SinkDocument | null> {
-  try {
-    return await withParts(io, ['reader'], async ({ reader }) => {
-      const wants = compileMatcher(definition, reader);
-      for await (const row of reader.find({ limit: recentMax })) {
-        if (!(await wants(row))) continue;
-        const record = recordOf(await reader.body(row.position), row);
-        return documentOf({ row, record, sink: definition.name, replayId: null });
-      }
-      return null;
-    });
-  } catch (error) {
-    if (error instanceof AppError) return null;
-    throw error;
   }
 }
 

@@ -72,7 +72,7 @@ export function documentOf(options: {
   };
 }
 
-/** A document with a fictional product, for tests without a notification. */
+/** A document with a fictional product, for test deliveries. */
 export const sampleDocument: SinkDocument = {
   ...{ id: 'test', notificationId: 'test', replay: false, test: true, sink: 'test', position: 0 },
   ...{ subscription: 'test', event: 'created', source: 'push', subscriptionId: null, ackId: null },

@@ -129,21 +129,21 @@ describe('a sink name', () => {
 });
 
 describe('earshot sinks test', () => {
-  it('delivers the newest matching notification, marked, and moves no cursor', async () => {
+  it('delivers a marked sample that matches the rules, and moves no cursor', async () => {
     const hook = await startHook();
-    const { earshot, fillNames, dataDir } = createSinkCommandContext(
-      `{ hook: { webhook: '${hook.url}', filter: "startswith(Name,'S2A')" } }`,
+    const { earshot, dataDir } = createSinkCommandContext(
+      `{ hook: { webhook: '${hook.url}', subscriptions: ['alps'], events: ['deleted'] } }`,
     );
-    await fillNames(['S2A_1', 'S2A_2', 'S2B_3']);
     const { out } = await expectEnd(earshot('sinks test hook'), 0);
     expect(out).toMatch(/^hook acknowledged the test delivery test_\S+\.\n$/);
     const [received] = hook.received;
-    expect(received?.data).toMatchObject({ test: true, position: 2, value: { Name: 'S2A_2' } });
+    const rules = { subscription: 'alps', event: 'deleted' };
+    expect(received?.data).toMatchObject({ test: true, sink: 'hook', ...rules });
     expect(received?.headers['webhook-id']).toMatch(/^test_/);
     expect(await withStore(dataDir, (store) => store.cursor('sink:hook'))).toBeNull();
   });
 
-  it('delivers a built-in sample without a log, and exits 1 with the answer of a refusing sink', async () => {
+  it('exits 1 with the answer of a sink that refuses', async () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(422).end('no such table'),
     });

@@ -12,14 +12,11 @@ import {
 import {
   type ConfigPlace,
   faultsOf,
-  loadSubscriptionsFile,
   readConfigFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
-import { nearestName } from '../../core/terms/text.ts';
-import type { CompletenessReader } from '../coverage/completeness.ts';
 import type { SinkDefinition } from './registry.ts';
 import { readTarget, type SinkInput } from './settings.ts';
 import type { DeliveryState, SinkReader } from './terms.ts';
@@ -141,35 +138,4 @@ export async function requireSink(
   if (inStore.includes(name)) return;
   const inFile = deliveryStateOf(await loadEachSink(folder)).names ?? [];
   if (!inFile.includes(name)) throw unknownSink(name, [...inFile, ...inStore], folder);
-}
-
-/**
- * Returns problems of sinks with subscriptions that are neither in the file nor were ever registered. Rejects with
- * `configuration` for an invalid file, `unavailable` if the store cannot be read.
- */
-export async function unknownSubscriptions(
-  definitions: readonly SinkDefinition[],
-  { completeness }: { completeness: Pick<CompletenessReader, 'definitions'> },
-  place: ConfigPlace,
-): Promise<{ message: string; hint: string }[]> {
-  if (definitions.every(({ subscriptions }) => subscriptions.length === 0)) return [];
-  const inFile = (await loadSubscriptionsFile(place)) ?? [];
-  const registered = await completeness.definitions();
-  const known = [...inFile.map(({ name }) => name), ...registered.map((one) => one.subscription)];
-  const names = [...new Set(known)].toSorted();
-  const all =
-    names.length === 0
-      ? 'No subscription is known yet.'
-      : `Known subscriptions: ${names.join(', ')}.`;
-  return definitions.flatMap(({ name, subscriptions }) =>
-    subscriptions
-      .filter((unknown) => !names.includes(unknown))
-      .map((unknown) => {
-        const nearest = nearestName(unknown, names);
-        return {
-          message: `sinks.${name}.subscriptions: unknown subscription ${unknown}.`,
-          hint: nearest === null ? all : `Did you mean ${nearest}? ${all}`,
-        };
-      }),
-  );
 }

@@ -1,18 +1,11 @@
 /** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
 
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { ConfigPlace } from '../../core/config/subscriptions-file.ts';
 import type { Release } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
-import {
-  deliveryStateOf,
-  type LoadedSinks,
-  loadEachSink,
-  unknownDelivery,
-  unknownSubscriptions,
-} from './definitions.ts';
+import { deliveryStateOf, type LoadedSinks, loadEachSink, unknownDelivery } from './definitions.ts';
 import type { MessageUrls } from './formats.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { DeliveryState } from './terms.ts';
@@ -41,17 +34,16 @@ export async function serveSinks(
 ): Promise<ServedSinks> {
   const deliveries = createDeliveries(store, { log, io, urls });
   let state = unknownDelivery;
-  const change = async (loaded: LoadedSinks) => {
+  const change = (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
     for (const { name: sink, problems: details } of faulty) {
       log.error({ sink, details }, 'no delivery to this sink until earshot.config.ts is fixed');
     }
     state = deliveryStateOf(loaded);
-    await warnOfSubscriptions({ store }, definitions, { log, io });
     deliveries.change(definitions);
   };
   try {
-    await change(await loadEachSink(io));
+    change(await loadEachSink(io));
   } catch (error) {
     // Not logged here: the file watcher logs it once for all readers of the file.
     if (!(error instanceof AppError)) throw error;
@@ -62,24 +54,6 @@ export async function serveSinks(
     reload: async () => change(await loadEachSink(io)),
     stop: deliveries.stop,
   };
-}
-
-/** Logs unknown subscriptions as warnings: they may still be registered. */
-async function warnOfSubscriptions(
-  { store }: Pick<RunningReceiver, 'store'>,
-  definitions: readonly SinkDefinition[],
-  { log, io }: { log: Logger; io: ConfigPlace },
-): Promise<void> {
-  try {
-    for (const { message, hint } of await unknownSubscriptions(definitions, store, io)) {
-      log.warn(
-        { reason: `${message} ${hint}` },
-        'unknown subscription in the definition of a sink',
-      );
-    }
-  } catch (err) {
-    log.warn({ err }, 'failed to check the subscriptions of sinks');
-  }
 }
 
 /** Describes an error. An unexpected one may hold secrets, so only the log has its text. */

@@ -353,29 +353,23 @@ const keySchema = z.tuple([
   z.int().min(0),
 ]);
 
-/** Formats a key for URLs and flags: letters, digits, `-` and `_`. Includes the order, as other orders have other keys. */
+/** Formats a key for URLs: letters, digits, `-` and `_`. Includes the order, as other orders have other keys. */
 export function writeKey({ values, position }: ProductKey, query: OrderedQuery): string {
   const parts: z.input<typeof keySchema> = [query.entity, orderText(query), [...values], position];
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
-/** Reads the key of any query; null for an invalid one. */
-export function parseKey(text: string): { entity: Entity; order: string; key: ProductKey } | null {
+/** Reads a key; null for an invalid one, and for one of another order. */
+export function readKey(text: string, query: OrderedQuery): ProductKey | null {
   const parts = keySchema.safeParse(jsonOf(Buffer.from(text, 'base64url').toString())).data;
   if (parts === undefined) return null;
   const [entity, order, values, position] = parts;
-  return { entity, order, key: { values, position } };
-}
-
-/** Reads a key; null for an invalid one, and for one of another order. */
-export function readKey(text: string, query: OrderedQuery): ProductKey | null {
-  const read = parseKey(text);
-  const isSame = read?.entity === query.entity && read.order === orderText(query);
-  return isSame ? read.key : null;
+  const isSame = entity === query.entity && order === orderText(query);
+  return isSame ? { values, position } : null;
 }
 
 /** Formats an order as in `--orderby`. */
-export function orderText(query: OrderedQuery): string {
+function orderText(query: OrderedQuery): string {
   return orderTerms(query)
     .map(({ by, direction }) => `${by} ${direction}`)
     .join(', ');

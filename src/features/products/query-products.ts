@@ -11,23 +11,15 @@ import {
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createProgressLine, writeOut } from '../../core/cli/output.ts';
-import { outputForms, readColumns, reportNextPage } from '../../core/cli/row-forms.ts';
+import { outputForms, readColumns } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import { countText, printable } from '../../core/terms/text.ts';
+import { counted, countText, printable } from '../../core/terms/text.ts';
 import { whyEmpty } from '../../filter/describe.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
-import {
-  defaultOrderOf,
-  orderText,
-  type ProductKey,
-  type ProductOrder,
-  type ProductQuery,
-  parseKey,
-  writeKey,
-} from '../../filter/products.ts';
+import { defaultOrderOf, type ProductOrder, type ProductQuery } from '../../filter/products.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
 import { withCurrentIndex } from './index-command.ts';
 import {
@@ -44,7 +36,6 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {
   since?: number;
   until?: number;
   limit?: number;
-  after?: string;
   count?: true;
   summaries?: true;
   columns?: string;
@@ -71,17 +62,13 @@ export const queryProductsCommand = defineCommand('products', {
       '--orderby <order>',
       'sort order: a field, then asc or desc (default: newest first)',
     );
-    addSpan(command, io, 'time of the first receipt')
-      .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option(
-        '--after <key>',
-        'only rows after this row (the key is printed at the end of a page)',
-      );
+    addSpan(command, io, 'time of the first receipt').addOption(
+      limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }),
+    );
     addOutputForms(command, [...ownForms, ...formatsOf(io).map(({ name }) => name)]);
     if (openTexts(io)) command.option('--summaries', 'add the summary of each product');
     return addTableFlags(command).addOption(
       new Option('--count', 'print only the number of products').conflicts([
-        'after',
         'limit',
         'output',
         'summaries',
@@ -168,16 +155,12 @@ async function queryProducts(
     const options = { columns, texts: hasTexts, wide, catalogueUrl, lines, orderedBy: order.by };
     const file = { version, onProgress };
     const written = writeProducts(stdout, form, shown, { ...options, ...file });
-    const { count, last } = await written.finally(progress.clear);
+    const { count } = await written.finally(progress.clear);
     if (count === 0 && form === 'table') {
-      const { after } = question;
-      const why =
-        after === undefined ? await whyEmpty(products, question, signal) : 'No more rows.';
-      stderr.write(`${printable(why)}\n`);
+      stderr.write(`${printable(await whyEmpty(products, question, signal))}\n`);
+    } else if (count === limit) {
+      stderr.write(`${counted(count, 'row')}. For more rows, set --limit.\n`);
     }
-    if (last === undefined) return;
-    const key = writeKey(products.keyOf(last.row, question), question);
-    reportNextPage(io, { count, limit }, `--after ${key}`);
   });
 }
 
@@ -212,7 +195,7 @@ function readQuestion(
   flags: QueryProductsFlags,
   columns: readonly string[] | undefined,
 ): Question {
-  const { output: form, tile, orderby, after, since, until, limit, summaries = false } = flags;
+  const { output: form, tile, orderby, since, until, limit, summaries = false } = flags;
   const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
   const { entity, filter } = compileFlags(known, io);
   const order = orderby === undefined ? usualOrder(entity, form) : parseOrder(orderby, entity);
@@ -223,7 +206,6 @@ function readQuestion(
     filter,
     received: { fromUs: since, untilUs: until },
     order,
-    after: after === undefined ? undefined : readPageKey(after, { entity, order }),
     limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
     records: needsRecords || summaries,
     footprints: form === 'geoparquet' ? 'exact' : false,
@@ -252,23 +234,6 @@ function orByName(tile: FilterTree): FilterTree {
 
 function termsOf(tree: FilterTree): readonly FilterTree[] {
   return tree.node === 'or' ? tree.terms : [tree];
-}
-
-/** Reads a page key. Throws `usage` if it is invalid or belongs to another order. */
-function readPageKey(text: string, query: Pick<Question, 'entity' | 'order'>): ProductKey {
-  const read = parseKey(text);
-  if (read === null) {
-    throw new AppError(
-      'usage',
-      `--after ${text} is not a valid key. Use the key printed after the previous page.`,
-    );
-  }
-  if (read.entity === query.entity && read.order === orderText(query)) return read.key;
-  const deleted = read.entity === 'DeletedProducts' ? ' --deleted' : '';
-  throw new AppError(
-    'usage',
-    `The key of --after belongs to another query. Add --orderby "${read.order}"${deleted}.`,
-  );
 }
 
 type Order = ReturnType<typeof defaultOrderOf>;

@@ -79,7 +79,7 @@ describe('the summary of a product', () => {
       `2026-05-01 10:30  ${samples[0]?.name}  S2MSI2A  12.5 %  1.2 GB\n  Written by a model.\n\n`,
     );
     expect(out).toMatch(/\n {2}Sentinel-1A: /);
-    expect(err).toMatch(/^3 rows\. Next page: --after \S+\n$/);
+    expect(err).toBe('3 rows. For more rows, set --limit.\n');
     expect((await gone()).out).toBe(
       `2026-05-02 06:00  ${samples[4]?.name}  Duplicated product\n  It was deleted.\n\n`,
     );

@@ -106,22 +106,6 @@ describe('query products', () => {
     expect(await context.digits(words)).toBe(digits);
   });
 
-  it('prints a key for the next page, which belongs to the order', async () => {
-    const page = (form: string, ...words: string[]) =>
-      context.earshot(['query', 'products', '--output', form, ...words]);
-    const order = ['--orderby', 'ContentDate/Start asc'];
-    const first = await page('ids', ...order, '--limit', '1');
-    const keyOf = ({ err }: { err: string }) => /Next page: --after (\S+)\n$/.exec(err)?.[1] ?? '';
-    const rest = await page('ids', ...order, '--limit', '3', '--after', keyOf(first));
-    const ids = (first.out + rest.out).trimEnd().split('\n');
-    // A product without a date counts as the oldest.
-    expect(ids.map((id) => id.slice(-1)).join('')).toBe('4213');
-    const beyond = await page('table', ...order, '--after', keyOf(rest));
-    expect(beyond).toMatchObject({ code: 0, out: '', err: 'No more rows.\n' });
-    const advice = 'belongs to another query. Add --orderby "ContentDate/Start asc"';
-    await expectEnd(page('ids', '--after', keyOf(first)), 2, advice);
-  });
-
   it.each([['--count'], ['--name', 'none']])(
     'stops at the request of the user: %s',
     async (...words) => {
@@ -202,7 +186,6 @@ describe('usage errors', () => {
       --deleted --published 7d ¦ no publication date for deleted products\. Use --deleted 7d
       --orderby Name ¦ not a sort order of products\. Use one of received, ContentDate/Start
       --deleted --orderby PublicationDate ¦ not a sort order of deleted products\. .*DeletionDate
-      --after nonsense ¦ --after nonsense is not a valid key
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac
       --count --limit 3 ¦ cannot be used with
       --summaries --count ¦ cannot be used with

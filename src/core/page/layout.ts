@@ -169,12 +169,19 @@ const periods: readonly (readonly [string, string])[] = [
   ['30d', 'last 30 days'],
 ];
 
-/** Renders the choice of the period, with `back` as default. An absolute period of the URL is shown as text. */
+/**
+ * Renders the choice of the period, with `back` as default; null for any time. An absolute period of the URL is shown
+ * as text.
+ */
 export function periodChoice(
   { since, until }: Pick<PageState, 'since' | 'until'>,
-  back: string,
+  back: string | null,
 ): Html {
-  const options = periods.map(([value, text]) => [value === back ? '' : value, text] as const);
+  const anyTime = back === null ? [['', 'any time'] as const] : [];
+  const options = [
+    ...anyTime,
+    ...periods.map(([value, text]) => [value === back ? '' : value, text] as const),
+  ];
   const end =
     until === undefined
       ? ''

@@ -69,7 +69,7 @@ export interface TableColumn<Row> {
   class?: string;
 }
 
-/** Renders a table. With `list`, the keys j, k and o move through its rows and open their first link. */
+/** Renders a table. A `list` keeps its rows when the page is refreshed: the first link identifies a row. */
 export function table<Row>(
   columns: readonly TableColumn<Row>[],
   rows: readonly Row[],

@@ -47,7 +47,7 @@ export const productsPage: PageRoute = {
   path: '/products',
   label: 'Products',
   group: 'data',
-  scope: [],
+  scope: ['subscription'],
   back: '30d',
   list: async (parts, request) => {
     const search = readSearch(request.url, request.state);
@@ -79,7 +79,7 @@ async function results(
     counts({ products }, selectionOf(search), signal),
   ]);
   const { found } = page;
-  const next = page.next === null ? null : pageLink(search, { cursor: writeKey(page.next, query) });
+  const next = page.next === null ? null : pageLink(search, writeKey(page.next, query));
   const map = smallMap(found, { assets, fit: true, label: 'Footprints of the results' });
   const lag = Number(page.headers[lagHeader] ?? 0);
   const remark = html`${remarkOf(search, found.length, { matches, isLast: next === null })}${

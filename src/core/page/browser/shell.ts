@@ -66,7 +66,7 @@ function submitState(form: HTMLFormElement, submitter: HTMLElement | null = null
   location.assign(url);
 }
 
-/** Adds the keys of the filter (`/` focuses it), the buttons that insert a condition. */
+/** Adds the keys of the filter: `/` focuses it. */
 function addFilterField(): void {
   const field = document.querySelector<HTMLTextAreaElement>('textarea[data-search]');
   document.addEventListener('keydown', (event) => {
@@ -81,21 +81,6 @@ function addFilterField(): void {
     event.preventDefault();
     field.form?.requestSubmit();
   });
-  document.addEventListener('click', ({ target }) => {
-    const button = (target as Element).closest<HTMLElement>('[data-insert]');
-    if (button !== null) insertCondition(field, button.dataset.insert ?? '');
-  });
-}
-
-/** Inserts a condition at the cursor and selects its value, an ellipsis. The browser can undo it. */
-function insertCondition(field: HTMLTextAreaElement, condition: string): void {
-  const start = field.selectionStart;
-  const isFirst = /(?:^|\(|\b(?:and|or|not))\s*$/i.test(field.value.slice(0, start));
-  const text = isFirst ? condition : ` and ${condition}`;
-  field.focus();
-  if (!document.execCommand('insertText', false, text)) field.setRangeText(text);
-  const value = field.value.indexOf('…', start);
-  field.setSelectionRange(value, value + 1);
 }
 
 function addCopyButtons(): void {

@@ -2,27 +2,20 @@
 
 import { z } from 'zod';
 import { shellText } from '../../../core/page/browser/texts.ts';
-import { choice, findingsList } from '../../../core/page/layout.ts';
+import { choice, findingsList, periodChoice } from '../../../core/page/layout.ts';
 import { type Html, html, panel } from '../../../core/page/markup.ts';
 import { linkTo, type PageState, sharedState } from '../../../core/page/page-state.ts';
 import { AppError } from '../../../core/terms/app-error.ts';
-import { shortDateUs } from '../../../core/terms/dates.ts';
 import { countText } from '../../../core/terms/text.ts';
 import { name as nameField } from '../../../filter/builder.ts';
 import { checkFilter } from '../../../filter/check.ts';
-import {
-  type FieldType,
-  fieldsOf,
-  orderableFields,
-  publishedAttributes,
-} from '../../../filter/fields.ts';
+import { orderableFields } from '../../../filter/fields.ts';
 import type { Direction, Entity, FilterTree } from '../../../filter/filter-tree.ts';
 import type { FilterFinding } from '../../../filter/finding.ts';
-import { attributeForm, printFilter } from '../../../filter/print.ts';
+import { printFilter } from '../../../filter/print.ts';
 import {
   facetCondition,
   hasCondition,
-  termsOf,
   withCondition,
   withoutCondition,
 } from '../../../filter/product-conditions.ts';
@@ -149,19 +142,13 @@ function searchParameters({ entity, text, order }: ProductSearch) {
   };
 }
 
-/** Returns the link to the page of this search, with other values of the state, or at a cursor. */
-export function pageLink(
-  search: ProductSearch,
-  changes: Partial<
-    Record<keyof ReturnType<typeof sharedState> | 'cursor', string | undefined>
-  > = {},
-): string {
-  const state = sharedState(search.state);
-  return linkTo('/products', { ...state, ...changes, ...searchParameters(search) });
-}
-
-function isNamePart(term: FilterTree): term is Extract<FilterTree, { node: 'text' }> {
-  return term.node === 'text' && term.field === 'Name' && term.function === 'contains';
+/** Returns the link to a page of this search; by default, to the first one. */
+export function pageLink(search: ProductSearch, cursor?: string): string {
+  return linkTo('/products', {
+    ...sharedState(search.state),
+    cursor,
+    ...searchParameters(search),
+  });
 }
 
 /** Returns the links to the products of the search in other formats. */
@@ -211,6 +198,9 @@ const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
   DeletionDate: 'deleted',
 };
 
+/** Collections whose attributes the form links. */
+const collections = ['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-3', 'SENTINEL-5P', 'SENTINEL-6'];
+
 /** Renders the form. Without JavaScript, it shows the findings of the filter that was sent. */
 export function filterPanel(search: ProductSearch): Html {
   const { entity, text, order } = search;
@@ -219,17 +209,15 @@ export function filterPanel(search: ProductSearch): Html {
   const orders = productOrders
     .filter((name) => others.includes(name))
     .map((name) => [name, orderNames[name]] as const);
-  const shared = Object.entries(sharedState(search.state));
-  const hidden = shared.filter(([, value]) => value !== undefined);
-  const isClear = text === '' && hidden.length === 0;
+  const { subscription, since, until } = search.state;
+  const isClear = text === '' && (subscription ?? since ?? until) === undefined;
   const form = html`<form class="search" method="get" action="/products" id="search" data-submit-on-change>
-${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${subscription === undefined ? '' : html`<input type="hidden" name="subscription" value="${subscription}">`}
 <div class="filter-field"><label for="filter">Filter (<code>$filter</code>); empty for all</label>
 <textarea id="filter" name="filter" rows="2" data-search spellcheck="false" autocomplete="off" autocapitalize="off"
   placeholder="Collection/Name eq 'SENTINEL-2' and ContentDate/Start ge 2026-05-01" aria-describedby="filter-keys">${text}</textarea>
 </div>
-<p class="note" id="filter-keys">Ctrl+Enter runs the filter.</p>
-${nameList(entity)}
+<p class="note" id="filter-keys">Ctrl+Enter runs the filter. Names of attributes: ${collections.map((name) => html`<a href="/odata/v1/Attributes(${name})">${name}</a> `)}</p>
 <div id="filter-findings">${search.findings.length === 0 ? '' : findingsList(text, search.findings)}</div>
 <div class="toolbar">
 ${choice('order', 'orderby', [['', orderNames[usual]], ...orders], order.by === usual ? undefined : order.by)}
@@ -242,6 +230,7 @@ ${choice(
   ],
   order.direction === 'asc' ? 'asc' : undefined,
 )}
+${periodChoice(search.state, null)}
 <label>name contains<input name="name" size="10" placeholder="T31TDM" autocomplete="off" spellcheck="false"></label>
 <label class="check"><input type="checkbox" name="deleted" value="true" ${entity === 'DeletedProducts' ? html`checked` : ''}> deleted products</label>
 <button type="submit" class="primary">Run</button>
@@ -249,64 +238,8 @@ ${isClear ? '' : html`<a class="button" href="/products">Clear</a>`}
 </div>
 </form>`;
   const body = panel('Search', form);
-  return html`<details class="folded filters" ${search.findings.length > 0 ? html`open` : ''}><summary class="button">Filters</summary>${body}</details>
-${chips(search)}`;
+  return html`<details class="folded filters" ${search.findings.length > 0 ? html`open` : ''}><summary class="button">Filters</summary>${body}</details>`;
 }
-
-/** Renders the names for conditions. A click on one inserts its condition at the cursor. */
-function nameList(entity: Entity): Html {
-  const fields = fieldsOf(entity).map(({ name, type }) => {
-    const { operator, value } = fieldSamples[type];
-    return insertButton(name, type, `${name} ${operator} ${value}`);
-  });
-  const attributes = publishedAttributes.map(({ name, kind, collections }) => {
-    const value = kind === 'String' ? "'…'" : '…';
-    const text = attributeForm(name, kind, value, kind === 'Double' ? 'lt' : 'eq');
-    return insertButton(name, `${kind}: ${collections.join(', ')}`, text);
-  });
-  return html`<details><summary>Fields and attributes</summary>
-<p class="note">A click inserts a condition at the cursor.</p>
-<div class="presets" role="group" aria-label="Fields">${fields}</div>
-<div class="presets" role="group" aria-label="Attributes">${attributes}</div></details>`;
-}
-
-const fieldSamples: Readonly<Record<FieldType, { operator: string; value: string }>> = {
-  text: { operator: 'eq', value: "'…'" },
-  guid: { operator: 'eq', value: "'…'" },
-  date: { operator: 'ge', value: '…' },
-  boolean: { operator: 'eq', value: '…' },
-};
-
-function insertButton(name: string, title: string, condition: string): Html {
-  return html`<button type="button" class="preset" title="${title}" data-insert="${condition}">${name}</button>`;
-}
-
-/** Renders the conditions in use that the form does not show as such. Each is a link that removes it. */
-function chips(search: ProductSearch): Html | string {
-  const { since, until, subscription } = search.state;
-  const dropLink = (text: string, changes: Parameters<typeof pageLink>[1]) =>
-    html`<a class="preset" href="${pageLink(search, changes)}" aria-current="true">${text}${removeSign}</a>`;
-  const period = periodText(search);
-  const named = termsOf(search.filter).filter((term) => isArea(term) || isNamePart(term));
-  const all = [
-    (since ?? until) && dropLink(period, { since: undefined, until: undefined }),
-    subscription && dropLink(`subscription ${subscription}`, { subscription: undefined }),
-    ...named.map((term) => {
-      const text = isNamePart(term) ? `name contains ${term.text}` : 'area';
-      return html`<button form="search" class="preset" name="remove" value="${printFilter(term)}" aria-pressed="true">${text}${removeSign}</button>`;
-    }),
-  ].filter(Boolean);
-  if (all.length === 0) return '';
-  return html`<div class="presets" role="group" aria-label="Conditions in use"><span class="dim">Only:</span>${all}</div>`;
-}
-
-function periodText({ state }: ProductSearch): string {
-  const { since, until, sinceUs, untilUs } = state;
-  const from = since === undefined ? '' : ` since ${shortDateUs(sinceUs)}`;
-  return `received${from}${until === undefined ? '' : ` before ${shortDateUs(untilUs)}`} UTC`;
-}
-
-const removeSign = html` <span aria-hidden="true">✕</span><span class="visually-hidden"> (remove)</span>`;
 
 const facetNames: Readonly<Record<(typeof facetFields)[number], string>> = {
   collection: 'Collection',

@@ -36,7 +36,6 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
     return { page, problems, box: page.locator('#filter') };
   };
   const withFilter = (filter: string) => `/products?filter=${encodeURIComponent(filter)}`;
-  const filterOf = (page: Page) => new URL(page.url()).searchParams.get('filter');
   const load = async (path: string) => {
     const answer = await fetch(new URL(path, seeded.url));
     expect(answer.status).toBe(200);
@@ -51,23 +50,16 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       .locator('[data-list] tbody a')
       .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.split('/').at(-1)));
 
-  it('inserts a condition at the cursor, with its value selected; Ctrl+Enter runs', async () => {
+  it('runs a filter by Ctrl+Enter, and links the names of attributes', async () => {
     const { page, box, problems } = await open('/products');
-    await page.getByText('Fields and attributes').click();
-    await page.getByRole('button', { name: 'Collection/Name', exact: true }).click();
-    await page.keyboard.type('SENTINEL-2');
-    await page.keyboard.press('End');
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'cloudCover', exact: true }).click();
-    await page.keyboard.type('101');
-    const filter = await box.inputValue();
-    expect(filter).toMatch(/^Collection\/Name eq 'SENTINEL-2'\s+and Attributes.*Value lt 101\)$/);
+    await box.fill('Online eq true');
     await page.keyboard.press('Control+Enter');
     await page.waitForURL(/filter=/);
-    expect(filterOf(page)).toBe(filter);
     expect(await page.locator('main').innerText()).toContain(
-      `of ${await countOf(filter)} products`,
+      `of ${await countOf('Online eq true')} products`,
     );
+    const link = page.getByRole('link', { name: 'SENTINEL-2', exact: true });
+    expect(await load((await link.getAttribute('href')) ?? '')).toContain('cloudCover');
     expect(problems).toEqual([]);
   });
 
@@ -98,7 +90,7 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
     await page.waitForURL(/add=/);
     const changed = /^Online eq true and Collection.Name eq 'SENTINEL-2'$/;
     expect(await box.inputValue()).toMatch(changed);
-    await follow(page, page.getByRole('link', { name: 'received since' }));
+    await page.locator('[name=since]').selectOption('any time');
     await page.waitForURL((url) => !url.searchParams.has('since'));
     expect(await box.inputValue()).toMatch(changed);
     await follow(page, page.locator('[data-list] tbody a').first());
@@ -136,8 +128,6 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
       expect(await box.inputValue()).toBe("contains(Name,'S2B')");
       const count = await countOf("contains(Name,'S2B')");
       expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
-      await follow(page, page.getByRole('button', { name: 'name contains S2B' }));
-      expect(await box.inputValue()).toBe('');
     });
 
     it('pages through all products once', async () => {

@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { lazyPlaces } from '../../src/features/products/places/places.ts';
-import { textFromFacts } from '../../src/features/summary/facts.ts';
+import { productFacts, productTemplate } from '../../src/features/summary/facts.ts';
 import { missing, recordedProducts } from '../features/summary/found-product.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -42,7 +42,7 @@ it.skipIf(missing)(
     const examples = shown.map((beginning) => {
       const product = found.find(({ row }) => row.productName?.startsWith(beginning));
       if (product === undefined) throw new Error(`No product begins with ${beginning}.`);
-      return `\`${product.row.productName}\`\n\n> ${textFromFacts(product, places, 0).text}\n`;
+      return `\`${product.row.productName}\`\n\n> ${productTemplate(productFacts(product, places))}\n`;
     });
     const page = [head, ...examples].join('\n');
     await expect(page).toMatchFileSnapshot('../../docs/reference/summary-examples.md');

@@ -328,24 +328,6 @@ export async function* followLog(options: {
   }
 }
 
-/**
- * Groups a stream into arrays of `size` elements, in order. The last one may be shorter; none is empty. Reads at most
- * one batch ahead. Rejects when the stream does, and drops the incomplete batch.
- */
-export async function* batches<Element>(
-  stream: AsyncIterable<Element>,
-  size: number,
-): AsyncGenerator<Element[]> {
-  let batch: Element[] = [];
-  for await (const element of stream) {
-    batch.push(element);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
-}
-
 /** Returns the notification at a position; null when the log does not contain it. */
 export function notificationAt(log: Pick<NotificationLog, 'find'>, position: number) {
   return firstOf(log, { afterPosition: position - 1, beforePosition: position + 1 });

@@ -12,7 +12,6 @@ import {
   type productFields,
   type productLinkFields,
   toProductLinks,
-  type toTextJson,
 } from '../../core/terms/read-models.ts';
 import type { AnyGeometry, Box } from '../../filter/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
@@ -20,11 +19,6 @@ import { extentOf, joinedBox, positionsOf } from '../../filter/geometry/ring.ts'
 import type { FoundProduct, ProductRow } from '../../filter/products.ts';
 
 type Library = typeof import('hyparquet-writer');
-
-/** A product with its exact footprint, and with its summary if there are columns for it. */
-export interface GeoParquetProduct extends FoundProduct {
-  summary?: ReturnType<typeof toTextJson>;
-}
 
 interface GeoParquetOptions {
   /** Fields of the columns before `geometry` and `bbox`. */
@@ -39,17 +33,17 @@ interface GeoParquetOptions {
 const groupRowsMax = 10_000;
 const groupFootprintBytesMax = 2 ** 25;
 
-/** Writes one file as a stream, and resolves when the output has accepted all of it. */
+/** Writes one file of products with exact footprints as a stream, and resolves when the output has accepted all of it. */
 export async function writeGeoParquet(
   output: Output,
-  products: AsyncIterable<GeoParquetProduct>,
+  products: AsyncIterable<FoundProduct>,
   { fields, catalogueUrl, version = 'unknown' }: GeoParquetOptions,
 ): Promise<void> {
   const library = await import('hyparquet-writer');
   const names = fields.filter((name): name is Field => name in columns);
   const parquet = openFile(library, output, names, version);
   const all: Footprints = { types: new Set(), extent: null };
-  let rows: Cells[] = [];
+  let rows: ProductRow[] = [];
   let shapes: (Shape | null)[] = [];
   let bytes = 0;
   const write = async () => {
@@ -62,9 +56,9 @@ export async function writeGeoParquet(
     [rows, shapes, bytes] = [[], [], 0];
     await parquet.write({ columnData, rowGroupSize: groupRowsMax });
   };
-  for await (const { row, summary, footprint } of products) {
+  for await (const { row, footprint } of products) {
     const shape = shapeOf(footprint ?? null, library);
-    rows.push({ row, summary });
+    rows.push(row);
     shapes.push(shape);
     if (shape !== null) {
       all.types.add(shape.type);
@@ -92,11 +86,7 @@ const elements = {
   boolean: { type: 'BOOLEAN' },
 } as const satisfies Record<string, Element>;
 
-type Field =
-  | (typeof productFields)[number]
-  | (typeof productLinkFields)[number]
-  | 'summary'
-  | 'summaryModel';
+type Field = (typeof productFields)[number] | (typeof productLinkFields)[number];
 
 /** The columns of CSV with their types. */
 const columns: Readonly<Record<Field, keyof typeof elements>> = {
@@ -106,19 +96,11 @@ const columns: Readonly<Record<Field, keyof typeof elements>> = {
   ...{ sizeBytes: 'integer', cloudCoverPercent: 'number', orbitNumber: 'integer', tile: 'text' },
   ...{ relativeOrbitNumber: 'integer', orbitDirection: 'text', processingBaseline: 'text' },
   ...{ receivedAt: 'time', deletionDate: 'time', deletionCause: 'text', s3Path: 'text' },
-  ...{ downloadUrl: 'text', summary: 'text', summaryModel: 'text' },
+  downloadUrl: 'text',
 };
 
-/** Values of a product without its record and footprint. */
-interface Cells {
-  row: ProductRow;
-  summary: GeoParquetProduct['summary'] | undefined;
-}
-
-function cellOf(name: Field, { row, summary }: Cells, catalogueUrl: string): unknown {
+function cellOf(name: Field, row: ProductRow, catalogueUrl: string): unknown {
   if (name === 'downloadUrl') return toProductLinks(row, catalogueUrl).downloadUrl;
-  if (name === 'summary') return summary?.text;
-  if (name === 'summaryModel') return summary?.model;
   const kind = columns[name];
   const key = kind === 'time' ? `${name}Us` : name;
   const value = row[key as keyof ProductRow];

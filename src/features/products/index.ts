@@ -3,10 +3,9 @@
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile } from '../../core/host/rpc.ts';
 import type { SummaryText } from '../../core/terms/read-models.ts';
-import type { FoundProduct, Products } from '../../filter/products.ts';
+import type { Products } from '../../filter/products.ts';
 import { defineTables, type ReaderPorts } from '../../store/tables.ts';
 import type { ProductFormat } from './output.ts';
-import type { Places } from './places/places.ts';
 
 export interface ListedText {
   productName: string | null;
@@ -28,15 +27,13 @@ export interface ProductTexts {
     find(query: { state?: 'done'; limit?: number }): AsyncIterable<ListedText>;
     waiting(): Promise<{ waiting: number }>;
   };
-  /** Returns the text of a product without a written one. */
-  textFromFacts(found: FoundProduct, places: Places, nowUs: number): SummaryText;
 }
 
 declare module '../../core/feature.ts' {
   interface Feature {
     /** Formats of `query products`. */
     productFormats?: readonly ProductFormat[];
-    /** Texts for `query products --summaries` and `/api/products?summary=true`. One feature has them. */
+    /** Texts for `/api/products?summary=true`. One feature has them. */
     productTexts?: () => Promise<ProductTexts>;
   }
 }

@@ -1,33 +1,22 @@
-/** Writes products in every output format, optionally with summaries. */
+/** Writes products in every output format. */
 
-import type { Io, Output } from '../../core/cli/io.ts';
-import { wrapText, writeOut } from '../../core/cli/output.ts';
+import type { Output } from '../../core/cli/io.ts';
 import { printTable } from '../../core/cli/print-report.ts';
 import { type RowForms, type WrittenRows, writeRows } from '../../core/cli/row-forms.ts';
 import { createCollector } from '../../core/host/serve-thread.ts';
-import { batches } from '../../core/terms/ports.ts';
 import {
   productFields,
   productLinkFields,
   toProductJson,
   toProductLinks,
-  toTextJson,
 } from '../../core/terms/read-models.ts';
 import type { Column } from '../../core/terms/report.ts';
 import * as report from '../../core/terms/report.ts';
-import { byteText, printable } from '../../core/terms/text.ts';
-import {
-  type ProductCells,
-  type ProductFacts,
-  productCells,
-  toMinute,
-} from '../../filter/product-facts.ts';
+import { byteText } from '../../core/terms/text.ts';
+import { type ProductCells, type ProductFacts, productCells } from '../../filter/product-facts.ts';
 import { productView, toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductOrder } from '../../filter/products.ts';
 import type { ProductRecord } from '../../filter/values.ts';
-import { openStoreReader } from '../../store/store.ts';
-import { tablesOf } from '../../store/tables.ts';
-import type { ProductTexts } from './index.ts';
 import { placeOf } from './places/places.ts';
 
 /** A format of `query products`, as lines. */
@@ -39,18 +28,11 @@ export interface ProductFormat {
   help: string;
   /** Returns the line of a product. `catalogueUrl` is the base of download URLs, `base` that of the private listener. */
   load: () => Promise<
-    (product: ShownProduct, urls: { catalogueUrl: string; base: string }) => string
+    (product: FoundProduct, urls: { catalogueUrl: string; base: string }) => string
   >;
 }
 
-/** A product, with its summary if requested. */
-export interface ShownProduct extends FoundProduct {
-  summary?: ReturnType<typeof toTextJson>;
-}
-
 interface ProductOutputOptions {
-  /** True if the products have summaries. */
-  texts?: boolean;
   /** Sort field, shown as first column of the table. */
   orderedBy?: ProductOrder;
   /** Replaces the default columns of table and CSV. */
@@ -60,7 +42,7 @@ interface ProductOutputOptions {
   /** Prefix of download URLs. */
   catalogueUrl?: string;
   /** Lines of the formats of other features, by name. */
-  lines?: Readonly<Record<string, (product: ShownProduct) => string>>;
+  lines?: Readonly<Record<string, (product: FoundProduct) => string>>;
   /** Version of earshot, for the metadata of a file. */
   version?: string;
   /** Called from time to time with the number of written products. */
@@ -71,32 +53,22 @@ interface ProductOutputOptions {
 export function writeProducts(
   output: Output,
   form: string,
-  products: AsyncIterable<ShownProduct>,
+  products: AsyncIterable<FoundProduct>,
   options: ProductOutputOptions = {},
-): Promise<WrittenRows<ShownProduct>> {
-  const { columns, texts = false, catalogueUrl = '' } = options;
-  const forms: RowForms<ShownProduct> = {
-    table: (some) => (texts ? writeTexts(output, some) : writeTable(output, some, options)),
-    json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
-    fields: productFieldNames({ texts }),
-    values: (product) => productValues(product, product.summary, catalogueUrl),
-    feature: (product) => {
-      const { summary } = product;
-      const feature = toFeature(product, catalogueUrl);
-      if (summary === undefined) return feature;
-      return { ...feature, properties: { ...feature.properties, summary } };
-    },
+): Promise<WrittenRows<FoundProduct>> {
+  const { columns, catalogueUrl = '' } = options;
+  const forms: RowForms<FoundProduct> = {
+    table: (some) => writeTable(output, some, options),
+    json: ({ record }) => record,
+    fields: productFieldNames(),
+    values: (product) => productValues(product, catalogueUrl),
+    feature: (product) => toFeature(product, catalogueUrl),
     file: async (some) => {
       const { writeGeoParquet } = await import('./geoparquet.ts');
-      const fields = columns ?? productFieldNames({ texts });
+      const fields = columns ?? productFieldNames();
       await writeGeoParquet(output, some, { ...options, fields, catalogueUrl });
     },
-    lines: {
-      ...options.lines,
-      // Also for a text with line breaks.
-      ids: ({ row: { productId }, summary }) =>
-        summary === undefined ? productId : `${productId}\t${printable(summary.text)}`,
-    },
+    lines: { ...options.lines, ids: ({ row }) => row.productId },
   };
   // V8 alone would let the garbage of a million records grow by 100 MB.
   const collectGarbage = createCollector();
@@ -110,8 +82,8 @@ export function writeProducts(
 /** Returns the values of the columns of CSV. */
 export function productValues(
   { row }: FoundProduct,
-  summary: { text: string; model: string | null } | undefined,
   catalogueUrl: string,
+  summary?: { text: string; model: string | null },
 ): Readonly<Record<string, unknown>> {
   const { text, model } = summary ?? {};
   const links = toProductLinks(row, catalogueUrl);
@@ -119,7 +91,7 @@ export function productValues(
 }
 
 /** Field names for columns of table and CSV. */
-export function productFieldNames({ texts = false }: { texts?: boolean }): string[] {
+export function productFieldNames({ texts = false }: { texts?: boolean } = {}): string[] {
   const textFields = texts ? ['summary', 'summaryModel'] : [];
   return [...productFields, ...productLinkFields, ...textFields];
 }
@@ -127,7 +99,7 @@ export function productFieldNames({ texts = false }: { texts?: boolean }): strin
 /** Chooses the columns by the first product: a result has either only products or only tombstones. */
 async function writeTable(
   output: Output,
-  products: AsyncIterable<ShownProduct>,
+  products: AsyncIterable<FoundProduct>,
   { orderedBy, wide = false }: ProductOutputOptions,
 ): Promise<void> {
   const iterator = products[Symbol.asyncIterator]();
@@ -138,21 +110,6 @@ async function writeTable(
     for await (const product of { [Symbol.asyncIterator]: () => iterator }) yield listed(product);
   };
   await printTable(output, columnsOf(first.value, orderedBy), rows(), { wide });
-}
-
-/** Writes each product with its summary below. */
-async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<void> {
-  for await (const { row, summary } of products) {
-    const { sensed, cloud } = productCells(row, null);
-    const name = row.productName ?? row.productId;
-    const cells =
-      row.deletionDateUs === null
-        ? [sensed, name, row.productType, cloud, byteText(row.sizeBytes) ?? '-']
-        : [toMinute(row.deletionDateUs), name, row.deletionCause];
-    const line = cells.filter((cell) => cell !== null && cell !== '-').join('  ');
-    const text = wrapText(printable(summary?.text ?? ''), '  ', output);
-    await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
-  }
 }
 
 /** Describes a product by its facts, its name, and the footprint in its record. */
@@ -224,33 +181,4 @@ function columnsOf(
       : [orderColumns.DeletionDate, name, cause, place, sensed, type, tile];
   const first = orderColumns[orderedBy];
   return [first, ...usual.filter(({ title }) => title !== first.title)];
-}
-
-/** Products per lookup of summaries; the batch size of the index. */
-const lookupBatchSize = 64;
-
-/** Adds the summary of each product, in the same order. */
-export async function* withTexts(
-  found: AsyncIterable<FoundProduct>,
-  texts: ProductTexts,
-  { dataDir, nowUs, features }: { dataDir: string } & Pick<Io, 'nowUs' | 'features'>,
-): AsyncGenerator<ShownProduct> {
-  const { lazyPlaces } = await import('./places/places.ts');
-  const store = openStoreReader(dataDir, tablesOf(features));
-  const places = lazyPlaces();
-  try {
-    for await (const batch of batches(found, lookupBatchSize)) {
-      const written = await texts.writtenTexts(
-        store,
-        batch.map(({ row }) => row.productId),
-      );
-      for (const product of batch) {
-        const text =
-          written.get(product.row.productId) ?? texts.textFromFacts(product, places(), nowUs());
-        yield { ...product, summary: toTextJson(text) };
-      }
-    }
-  } finally {
-    await store.close();
-  }
 }

@@ -19,16 +19,15 @@ import { counted, countText, printable } from '../../core/terms/text.ts';
 import { whyEmpty } from '../../filter/describe.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
-import { defaultOrderOf, type ProductOrder, type ProductQuery } from '../../filter/products.ts';
+import {
+  defaultOrderOf,
+  type FoundProduct,
+  type ProductOrder,
+  type ProductQuery,
+} from '../../filter/products.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
 import { withCurrentIndex } from './index-command.ts';
-import {
-  type ProductFormat,
-  productFieldNames,
-  type ShownProduct,
-  withTexts,
-  writeProducts,
-} from './output.ts';
+import { type ProductFormat, productFieldNames, writeProducts } from './output.ts';
 
 interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {
   orderby?: string;
@@ -37,7 +36,6 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {
   until?: number;
   limit?: number;
   count?: true;
-  summaries?: true;
   columns?: string;
   wide?: true;
 }
@@ -51,10 +49,6 @@ const ownForms = [...outputForms, 'geojson', 'geoparquet', 'ids'];
 const formatsOf = ({ features }: Pick<Io, 'features'>): ProductFormat[] =>
   features.flatMap(({ productFormats = [] }) => productFormats);
 
-/** Opens the texts of the feature that has them. */
-const openTexts = ({ features }: Pick<Io, 'features'>) =>
-  features.find(({ productTexts }) => productTexts)?.productTexts;
-
 export const queryProductsCommand = defineCommand('products', {
   description: 'Search products by their newest known state, or search deleted products.',
   flags: (command, io) => {
@@ -66,13 +60,8 @@ export const queryProductsCommand = defineCommand('products', {
       limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }),
     );
     addOutputForms(command, [...ownForms, ...formatsOf(io).map(({ name }) => name)]);
-    if (openTexts(io)) command.option('--summaries', 'add the summary of each product');
     return addTableFlags(command).addOption(
-      new Option('--count', 'print only the number of products').conflicts([
-        'limit',
-        'output',
-        'summaries',
-      ]),
+      new Option('--count', 'print only the number of products').conflicts(['limit', 'output']),
     );
   },
   help: (
@@ -98,7 +87,7 @@ ${formatsOf(io)
                 processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
-${openTexts(io) ? `${textsHelp}\n\n` : ''}Examples:
+Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
   $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
   $ earshot query products --sensed 2026-11 --output geoparquet > month.parquet   one month
@@ -107,10 +96,6 @@ ${openTexts(io) ? `${textsHelp}\n\n` : ''}Examples:
   check: refuseTerminal,
   run: queryProducts,
 });
-
-const textsHelp = `--summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-facts and createdAt. csv and geoparquet have the columns summary and summaryModel. In the
-format ids, each line has the id, a tab and the text.`;
 
 /** A terminal would interpret bytes of a file as commands. */
 function refuseTerminal({ output: form }: QueryProductsFlags, { stdout }: Io): void {
@@ -126,35 +111,31 @@ async function queryProducts(
   io: Io & Pick<CommandContext, 'version'>,
   flags: QueryProductsFlags,
 ): Promise<void> {
-  const { output: form, summaries: hasTexts = false, wide = false } = flags;
+  const { output: form, wide = false } = flags;
   const format = formatsOf(io).find(({ name }) => name === form);
   if (format?.hasDeleted === false && flags.deleted !== undefined) {
     throw new AppError('usage', `A deleted product has no form in the format ${form}.`, {
       advice: 'Use --output geojson or ndjson.',
     });
   }
-  const columns = readColumns(flags.columns, form, productFieldNames({ texts: hasTexts }));
+  const columns = readColumns(flags.columns, form, productFieldNames());
   const question = readQuestion(io, flags, columns);
   const place = loadConfig(io, ['data']);
   const isLinked = format !== undefined || ['csv', 'geojson', 'geoparquet'].includes(form);
   const hasLinks = columns !== undefined || isLinked;
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   const lines = await linesOf(format, io, catalogueUrl);
-  const texts = flags.summaries ? await openTexts(io)?.() : undefined;
   await withCurrentIndex(place, io, async (products) => {
-    const { stdout, stderr, signal, nowUs, version, features } = io;
+    const { stdout, stderr, signal, version } = io;
     if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
     const found = untilAborted(products.find(question, signal), signal);
-    const { dataDir } = place;
-    const shown = texts ? withTexts(found, texts, { dataDir, nowUs, features }) : found;
     const { order, limit } = question;
     const progress = createProgressLine(stderr);
     const onProgress = (count: number) => {
       if (!stdout.isTTY) progress.show(`${countText(count)} products`);
     };
-    const options = { columns, texts: hasTexts, wide, catalogueUrl, lines, orderedBy: order.by };
-    const file = { version, onProgress };
-    const written = writeProducts(stdout, form, shown, { ...options, ...file });
+    const options = { columns, wide, catalogueUrl, lines, orderedBy: order.by };
+    const written = writeProducts(stdout, form, found, { ...options, version, onProgress });
     const { count } = await written.finally(progress.clear);
     if (count === 0 && form === 'table') {
       stderr.write(`${printable(await whyEmpty(products, question, signal))}\n`);
@@ -170,7 +151,7 @@ async function linesOf(format: ProductFormat | undefined, io: Io, catalogueUrl: 
   const { console } = loadConfig(io, ['console']);
   const base = console === null ? '' : (console.url ?? localUrl(console.listen));
   const line = await format.load();
-  return { [format.name]: (product: ShownProduct) => line(product, { catalogueUrl, base }) };
+  return { [format.name]: (product: FoundProduct) => line(product, { catalogueUrl, base }) };
 }
 
 async function* untilAborted<Row>(
@@ -195,19 +176,18 @@ function readQuestion(
   flags: QueryProductsFlags,
   columns: readonly string[] | undefined,
 ): Question {
-  const { output: form, tile, orderby, since, until, limit, summaries = false } = flags;
+  const { output: form, tile, orderby, since, until, limit } = flags;
   const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
   const { entity, filter } = compileFlags(known, io);
   const order = orderby === undefined ? usualOrder(entity, form) : parseOrder(orderby, entity);
-  // Output from the index alone is faster than with records.
-  const needsRecords = columns === undefined && !formsOfColumns.includes(form);
   return {
     entity,
     filter,
     received: { fromUs: since, untilUs: until },
     order,
     limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
-    records: needsRecords || summaries,
+    // Output from the index alone is faster than with records.
+    records: columns === undefined && !formsOfColumns.includes(form),
     footprints: form === 'geoparquet' ? 'exact' : false,
   };
 }

@@ -196,7 +196,7 @@ export function productsRoute({
         const link = next === null ? {} : { Link: `<${next}>; rel="next"` };
         const columns = productFieldNames({ texts: texts !== null });
         const rows = page.found.map((one) => {
-          const values = productValues(one, texts?.get(one.row.productId), catalogueUrl);
+          const values = productValues(one, catalogueUrl, texts?.get(one.row.productId));
           return columns.map((column) => values[column]);
         });
         return new Response(stringify([columns, ...rows], csvOptions), {

@@ -12,11 +12,7 @@ export const stac = defineFeature({
       help: 'STAC items, one per line, as from /stac of the private listener',
       load: async () => {
         const { toStacItem } = await import('./item.ts');
-        return (product, urls) => {
-          const item = toStacItem(product, urls);
-          if (product.summary !== undefined) item.properties.description = product.summary.text;
-          return JSON.stringify(item);
-        };
+        return (product, urls) => JSON.stringify(toStacItem(product, urls));
       },
     },
   ],

@@ -7,7 +7,6 @@ import type { FoundProduct, ProductRow } from '../../filter/products.ts';
 import type { ProductTexts } from '../products/index.ts';
 import type { Places } from '../products/places/places.ts';
 import { type Facts, insertValues } from './answer.ts';
-import type { SummaryText } from './terms.ts';
 
 const yearUs = 365.25 * dayUs;
 
@@ -214,15 +213,8 @@ export function productTemplate(facts: Facts): string {
   return insertValues(sentenceOf(clauses, facts), facts);
 }
 
-/** Returns the text about a product that has no summary yet. */
-export function textFromFacts(found: FoundProduct, places: Places, nowUs: number): SummaryText {
-  const facts = productFacts(found, places);
-  return { text: productTemplate(facts), facts, model: null, createdAtUs: nowUs };
-}
-
-/** Texts of products, for the outputs and the API of products. */
+/** Texts of products, for the API of products. */
 export const productTexts: ProductTexts = {
   writtenTexts: ({ summaries }, productIds) => summaries.textsOf(productIds),
   reader: ({ summaries }) => summaries,
-  textFromFacts,
 };

@@ -226,6 +226,11 @@ describe('/api/products', () => {
     expect(await summariesOf('direction=asc')).toEqual([undefined, undefined, undefined]);
     expect(await summariesOf('summary=true&direction=asc')).toEqual([shownText, null, null]);
     expect(await summariesOf('summary=true&deleted=true')).toEqual([shownText]);
+    const { text } = await context.get('/api/products?summary=true&direction=asc&format=csv');
+    const [header = '', first = '', second = ''] = text.split('\n');
+    expect(header).toMatch(/,s3Path,downloadUrl,summary,summaryModel$/);
+    expect(first).toMatch(new RegExp(`,${shownText.text},${shownText.model}$`));
+    expect(second).toMatch(/,,$/);
   });
 });
 

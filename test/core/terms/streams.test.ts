@@ -1,46 +1,10 @@
-/** Streams: batches in order, and the shared reader of the log. */
+/** The shared reader of the log. */
 import { describe, expect, it } from 'vitest';
 import {
-  batches,
   followLog,
   type NotificationQuery,
   type NotificationRow,
 } from '../../../src/core/terms/ports.ts';
-import { collect } from '../../helpers/deliveries.ts';
-
-/** Numbers from 1 on, with a count of those read. */
-function numbers(count: number) {
-  const state = { read: 0, ended: false };
-  const stream = (async function* () {
-    try {
-      while (state.read < count) {
-        state.read += 1;
-        yield state.read;
-      }
-    } finally {
-      state.ended = true;
-    }
-  })();
-  return { state, stream };
-}
-
-it.each([
-  [0, []],
-  [3, [[1, 2, 3]]],
-  [7, [[1, 2, 3], [4, 5, 6], [7]]],
-])('gives %i elements in batches of three', async (count, expected) => {
-  expect(await collect(batches(numbers(count).stream, 3))).toEqual(expected);
-});
-
-it('reads one batch ahead, and ends the stream with its consumer', async () => {
-  const { state, stream } = numbers(100);
-  for await (const batch of batches(stream, 4)) {
-    expect(batch).toEqual([1, 2, 3, 4]);
-    expect(state).toEqual({ read: 4, ended: false });
-    break;
-  }
-  expect(state).toEqual({ read: 4, ended: true });
-});
 
 const row = (position: number, event = 'created') => ({ position, event }) as NotificationRow;
 

@@ -188,7 +188,6 @@ describe('usage errors', () => {
       --deleted --orderby PublicationDate ¦ not a sort order of deleted products\. .*DeletionDate
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac
       --count --limit 3 ¦ cannot be used with
-      --summaries --count ¦ cannot be used with
     `),
   )('%s exits 2 with a correction', async (line = '', message = '') => {
     const argv = ['query', 'products', ...line.split(' ')];

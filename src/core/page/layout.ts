@@ -59,7 +59,6 @@ export async function document(content: PageContent, frame: Frame): Promise<Html
 <title>${content.title} · earshot</title>
 <link rel="icon" href="${assets.urlOf('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.urlOf('page.css')}">
-<script src="${assets.urlOf('theme.js')}"></script>
 ${scripts.map((name) => html`<script type="module" src="${assets.urlOf(name)}"></script>`)}
 </head>
 <body>
@@ -114,9 +113,7 @@ function sidebar({ pages, page, state, status, assets }: Frame): Html {
     (one, i) =>
       html`<li class="${one === firstOfOperation ? 'group' : ''}"><a href="${linkTo(one.path, shared)}" ${one === page ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
   )}</ul></nav>
-<div class="sidebar-end">
-<button type="button" class="quiet" data-theme-button>Theme</button>
-</div></details>
+</details>
 </header>`;
 }
 

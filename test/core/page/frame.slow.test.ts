@@ -1,4 +1,4 @@
-/** The frame of every page in Chromium: navigation, theme, ages, refresh and connection. */
+/** The frame of every page in Chromium: navigation, ages, refresh and connection. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { navigation } from '../../helpers/pages.ts';
@@ -80,25 +80,6 @@ describe.skipIf(!hasChromium)(
         expect(problems).toEqual([]);
       },
     );
-
-    it('keeps the theme', async () => {
-      const { page, problems } = await open('/', { colorScheme: 'light' });
-      const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
-      const light = await ground();
-      const button = page.locator('[data-theme-button]');
-      expect(await button.textContent()).toBe('Theme: system');
-      await button.click();
-      await button.click();
-      expect(await button.textContent()).toBe('Theme: dark');
-      const dark = await ground();
-      expect(dark).not.toBe(light);
-      await page.goto(`${seeded.url}/live`);
-      expect([await button.textContent(), await ground()]).toEqual(['Theme: dark', dark]);
-      await button.click();
-      await page.reload();
-      expect([await button.textContent(), await ground()]).toEqual(['Theme: system', light]);
-      expect(problems).toEqual([]);
-    });
 
     it('refreshes when a notification arrives, and keeps focus and scroll position', async () => {
       const size = { viewport: { width: 700, height: 400 } };

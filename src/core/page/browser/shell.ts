@@ -1,4 +1,4 @@
-/** Behaviour of every page: theme, ages, copy buttons, forms, and content that refreshes itself. */
+/** Behaviour of every page: ages, copy buttons, forms, and content that refreshes itself. */
 import morph from 'morphdom';
 import { asCalled, openStream, type StreamState } from './stream.ts';
 import { ageText } from './texts.ts';
@@ -9,36 +9,12 @@ const refreshMs = { least: 1_000, most: 30_000 };
 /** Time within which a notification is usually indexed. */
 const indexedMs = 1_500;
 
-addThemeButton();
 addForms();
 addCopyButtons();
 setInterval(() => updateAges(document), 5_000);
 addFilterField();
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
 if (refreshed !== null) keepFresh(refreshed.dataset.refresh ?? '');
-
-function addThemeButton(): void {
-  const button = document.querySelector<HTMLButtonElement>('[data-theme-button]');
-  if (button === null) return;
-  const themes = ['system', 'light', 'dark'];
-  const show = () => {
-    button.textContent = `Theme: ${document.documentElement.dataset.theme ?? 'system'}`;
-  };
-  show();
-  button.addEventListener('click', () => {
-    const now = document.documentElement.dataset.theme ?? 'system';
-    const next = themes[(themes.indexOf(now) + 1) % themes.length] ?? 'system';
-    if (next === 'system') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-    try {
-      localStorage.setItem('theme', next);
-    } catch {
-      // The browser blocks storage: the choice applies until the next page.
-    }
-    show();
-    document.dispatchEvent(new Event('themechange'));
-  });
-}
 
 /** Choices apply at once; a text needs Enter or the button. */
 function addForms(): void {

@@ -87,7 +87,6 @@ function start(): void {
     onState: showConnection,
   });
   void showLand(data.land.coarse);
-  document.addEventListener('themechange', show);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
   const choice = document.querySelector<HTMLSelectElement>('select[name="colour"]');
   choice?.addEventListener('change', (event) => {

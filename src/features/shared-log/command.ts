@@ -154,7 +154,7 @@ Examples:
   run: async (io: Io, flags: CopyFlags, target: 'postgres' | 'sqlite') => {
     const config = loadConfig(io, ['data']);
     requireDatabase(config.dataDir);
-    const move = target === 'postgres' ? join : flags.force === true ? leaveAlone : leave;
+    const move = target === 'postgres' ? join : leave;
     const { notifications, entries } = await move(io, config, flags);
     if (flags.json) await printJson(io.stdout, { notifications, entries }, 'line');
   },
@@ -201,44 +201,39 @@ async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copie
   });
 }
 
+/** With --force, leaves the shared log without its database. */
 async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  const isForced = flags.force === true;
+  if (!isForced && config.sharedLog === null) throw noSharedLog();
+  const question = isForced
+    ? `Continue with the log in ${config.dataDir} alone, without what this receiver has not applied? Stop the receiver first.`
+    : `Close the shared log, and continue with the log in ${config.dataDir} alone? All receivers refuse notifications until one is restarted without EARSHOT_LOG_URL.`;
+  await confirm(io, question, flags);
+  const { leaveWithoutDatabase } = await import('./copy-log.ts');
+  const left = isForced ? await leaveWithoutDatabase(config) : await closeLog(io, config);
+  io.stderr.write(
+    `The data directory has ${counted(left.notifications, 'notification')}, up to entry ${left.entries}, and is a log of its own. Now restart the receiver without EARSHOT_LOG_URL.\n`,
+  );
+  return left;
+}
+
+async function closeLog(io: Io, config: DataConfig): Promise<CopiedLog> {
   const store = await openConfiguredStore(config, io, { mustExist: true });
   const { shared, acquireLock } = store;
   let isOpen = true;
   try {
     if (shared === null) throw noSharedLog();
-    await confirm(
-      io,
-      `Close the shared log, and continue with the log in ${config.dataDir} alone? All receivers refuse notifications until one is restarted without EARSHOT_LOG_URL.`,
-      flags,
-    );
     const { leaveSharedLog } = await import('./copy-log.ts');
-    const copied = await withProgress(io, (onProgress) =>
+    const left = await withProgress(io, (onProgress) =>
       leaveSharedLog({ ...io, ...config, ...shared, nodeId: shared.id, acquireLock, onProgress }),
     );
     isOpen = false;
-    io.stderr.write(
-      `The data directory has ${counted(copied.notifications, 'notification')} and is a log of its own. Now restart the receiver without EARSHOT_LOG_URL.\n`,
-    );
-    return copied;
+    return left;
   } finally {
     await store.close().catch((error: unknown) => {
       if (isOpen) throw error;
     });
   }
-}
-
-/** Leaves the shared log without its database. */
-async function leaveAlone(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
-  await confirm(
-    io,
-    `Continue with the log in ${config.dataDir} alone, without what this receiver has not applied? Stop the receiver first.`,
-    flags,
-  );
-  const { leaveWithoutDatabase } = await import('./copy-log.ts');
-  const copied = await leaveWithoutDatabase(config);
-  io.stderr.write(`The data directory is a log of its own, up to entry ${copied.entries}.\n`);
-  return copied;
 }
 
 async function withProgress(

@@ -156,12 +156,8 @@ async function compare(
 }
 
 /** Makes a node a log of its own, with the entries that it has applied, after the loss of the database. */
-export async function leaveWithoutDatabase(place: DataPlace): Promise<CopiedLog> {
-  return withCopyThread(place, async (node) => {
-    const { count } = await node.keysOf(0, Number.MAX_SAFE_INTEGER);
-    return { notifications: count, entries: (await node.leave()).applied };
-  });
-}
+export const leaveWithoutDatabase = (place: DataPlace): Promise<CopiedLog> =>
+  withCopyThread(place, (node) => node.leave());
 
 /**
  * Closes the shared log, and makes this node a log of its own, with everything that the shared log contained.
@@ -173,14 +169,12 @@ export async function leaveSharedLog(
   const { log, caughtUp } = options;
   return withoutPruning(options, async (node) => {
     await caughtUp();
-    const upTo = await node.lastPosition();
-    const compared = await compare(node, options, 0, upTo);
+    await compare(node, options, 0, await node.lastPosition());
     const { state } = await log.head();
     if (state === 'open') await log.copy.changeState('open', 'moved');
     try {
       await caughtUp();
-      const added = await compare(node, options, upTo, await node.lastPosition());
-      return { notifications: compared + added, entries: (await node.leave()).applied };
+      return await node.leave();
     } catch (error) {
       if (state === 'open') await log.copy.changeState('moved', 'open');
       throw error;

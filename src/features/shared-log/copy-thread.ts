@@ -91,8 +91,8 @@ const operations = {
       .all(from, to);
     return { count: rows.length, digest: hash('sha256', rows.join(','), 'hex') };
   },
-  /** Makes the node a log of its own. */
-  leave({ database }: Reading): NodePlace {
+  /** Makes the node a log of its own. Returns its size, and the last entry that it has applied. */
+  leave({ database }: Reading): { notifications: number; entries: number } {
     const place = nodePlace(database);
     if (place === null) {
       throw new AppError('conflict', 'The data directory does not belong to a shared log.');
@@ -103,8 +103,9 @@ const operations = {
         'This receiver has not yet filled itself from the shared log.',
       );
     }
+    const count = prepared(database, 'SELECT count(*) FROM notification').pluck().get();
     database.exec('BEGIN IMMEDIATE; DELETE FROM shared_log; DELETE FROM shared_result; COMMIT');
-    return place;
+    return { notifications: Number(count), entries: place.applied };
   },
 };
 

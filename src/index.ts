@@ -130,7 +130,7 @@ export async function openStore(options: { dataDir: string }): Promise<Store> {
       await store.close();
     },
     moveCursor: (reader, position) => store.moveCursor(reader, position, nowUs()),
-    retry: (quarantineId) => store.retry(quarantineId, nowUs()),
+    retry: (quarantineId) => store.retry(quarantineId),
     follow: (follow) => followLog({ log: store, wait, ...follow }),
   };
 }

@@ -138,10 +138,8 @@ export function readPorts(
     ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor', 'nodeId']),
     find: (query) => findRows(log, query),
     ...pick(quarantine, ['quarantinedCount', 'quarantineEntry']),
-    quarantined: ({ released, beforeId = Number.MAX_SAFE_INTEGER, limit }) =>
-      pages(limit, (rowsMax, last) =>
-        quarantine.page({ released, beforeId: last?.id ?? beforeId, rowsMax }),
-      ),
+    quarantined: ({ beforeId = Number.MAX_SAFE_INTEGER, limit }) =>
+      pages(limit, (rowsMax, last) => quarantine.page(last?.id ?? beforeId, rowsMax)),
     pruning: pick(pruning, [
       'pruneHorizon',
       'prunePhases',

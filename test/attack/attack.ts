@@ -117,7 +117,7 @@ async function readStore(dataFolder: string) {
       found.set(ackId, (found.get(ackId) ?? 0) + 1);
       if (ackId?.startsWith('unknownClient')) harms.push(`stored for an unknown client: ${ackId}`);
     }
-    for await (const { id } of reader.quarantined({ released: true })) {
+    for await (const { id } of reader.quarantined({})) {
       const { body } = await reader.quarantineEntry(id);
       if (Buffer.from(body).includes('"unknownClient-')) harms.push(`unknown client's body ${id}`);
     }

@@ -66,7 +66,7 @@ describe('without free space', () => {
     await expect(summaries.beginRequest({ atUs, tokens: 1 })).rejects.toMatchObject(refused);
     const events = { events: [], knownUpTo: 0, atUs };
     await expect(completeness.recover(events)).rejects.toMatchObject(refused);
-    await expect(retry(1, atUs)).rejects.toMatchObject(refused);
+    await expect(retry(1)).rejects.toMatchObject(refused);
   });
 
   it('accepts the end of work: cursors, items, marks, alerts, and the close of the store', async () => {

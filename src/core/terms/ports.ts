@@ -138,7 +138,6 @@ export interface LogCounts {
   notifications: number;
   /** Repeated deliveries of known notifications. */
   duplicates: number;
-  /** Quarantined bodies that are not released. */
   quarantined: number;
 }
 
@@ -162,24 +161,19 @@ export interface QuarantineEntry extends QuarantineRow {
 }
 
 export interface Quarantine {
-  /**
-   * Streams entries, newest first; `released` includes released ones. `beforeId`: only ids below this one, the end of
-   * the previous page.
-   */
+  /** Streams entries, newest first. `beforeId`: only ids below this one, the end of the previous page. */
   quarantined(options: {
-    released: boolean;
     beforeId?: number | undefined;
-    limit?: number;
+    limit?: number | undefined;
   }): AsyncIterable<QuarantineRow>;
-  /** Returns the number of entries that are not released. */
   quarantinedCount(): Promise<number>;
   /** Returns an entry with its body. Rejects with `not_found`. */
   quarantineEntry(id: number): Promise<QuarantineEntry>;
   /**
-   * Parses a quarantined body again, in the same way as a new one, and keeps its time of receipt. Releases the entry
-   * when the whole body can be parsed. Rejects with `not_found`.
+   * Parses a quarantined body again, in the same way as a new one, and keeps its time of receipt. Removes the entry when
+   * the whole body is stored. Rejects with `not_found`.
    */
-  retry(id: number, atUs: number): Promise<Receipt>;
+  retry(id: number): Promise<Receipt>;
   /**
    * Removes quarantined entries, and their bodies unless something else refers to them. Returns the number of entries
    * removed.

@@ -54,7 +54,6 @@ export const quarantineSchema = z.object({
     )
     .describe('Each problem of the body.'),
   bodyBytes: z.int(),
-  releasedAtUs: z.number().nullable().describe('Null if the body is still quarantined.'),
 });
 
 export const toQuarantineJson = (row: z.infer<typeof quarantineSchema>) =>

@@ -25,34 +25,22 @@ const listCommand = defineCommand('list', {
   description: 'List the quarantined bodies, the newest first.',
   flags: (command) =>
     command
-      .option('--released', 'also list released bodies')
       .addOption(limitOption({ note: 'unlimited' }))
       .addOption(beforeOption())
       .addOption(jsonOption()),
-  help: `Fields of --json: id, receivedAt, subscription, source, reason, faults, bodyBytes, releasedAt. The
-source is push, pull or reconcile. The faults describe each problem of the body. \`earshot
-quarantine retry\` releases a body when the body is valid. releasedAt is null if the body is still
-quarantined.
+  help: `Fields of --json: id, receivedAt, subscription, source, reason, faults, bodyBytes. The source is
+push or pull. The faults describe each problem of the body.
 
 Examples:
   $ earshot quarantine list --limit 20     list the newest 20 bodies
-  $ earshot quarantine list --released     also list released bodies
+  $ earshot quarantine list --before 12    list older bodies
   $ earshot quarantine list --json         print all fields`,
   needs: ['reader'],
   run: async (
     io,
-    {
-      released = false,
-      limit,
-      before: beforeId,
-      json,
-    }: { released?: boolean; limit?: number; before?: number; json?: true },
+    { limit, before: beforeId, json }: { limit?: number; before?: number; json?: true },
   ) => {
-    const rows = io.reader.quarantined({
-      released,
-      ...(limit !== undefined && { limit }),
-      ...(beforeId !== undefined && { beforeId }),
-    });
+    const rows = io.reader.quarantined({ limit, beforeId });
     if (json) return void (await writeJson(io.stdout, rows, { element: toQuarantineJson }));
     const { count, last } = await printTable(io.stdout, quarantineColumns, rows);
     if (last === undefined) await printReport(io, { title: '', blocks: [emptyQuarantine] });
@@ -88,7 +76,8 @@ const retryCommand = defineCommand('retry', {
     command
       .argument('[id]', 'id from `earshot quarantine list`', wholeNumber(1))
       .option('--all', 'select all (every quarantined body)'),
-  help: `Use the command after an upgrade of earshot. A body that is still invalid stays in the quarantine.
+  help: `Use the command after an upgrade of earshot. A body that is stored is removed from the quarantine; one
+that is still invalid stays.
 
 Exit codes: 0 done, 1 failed or a body is still invalid, 2 wrong usage or configuration.
 
@@ -101,14 +90,14 @@ Examples:
     if ((id === undefined) !== (all === undefined)) return;
     throw new AppError('usage', 'Use one id or --all: `earshot quarantine retry 12`');
   },
-  run: async ({ store, stdout, nowUs }, _, id: number | undefined) => {
+  run: async ({ store, stdout }, _, id: number | undefined) => {
     const ids = id === undefined ? [] : [id];
     if (id === undefined) {
-      for await (const row of store.quarantined({ released: false })) ids.push(row.id);
+      for await (const row of store.quarantined({})) ids.push(row.id);
     }
     let invalid = 0;
     for (const each of ids) {
-      const receipt = await store.retry(each, nowUs());
+      const receipt = await store.retry(each);
       if (receipt.outcome === 'rejected') invalid += 1;
       await writeOut(stdout, `${each}  ${resultText(receipt)}\n`);
     }
@@ -142,9 +131,8 @@ const dropCommand = defineCommand('drop', {
       .option('--all', 'select all (every quarantined body)')
       .addOption(yesOption());
   },
-  help: `The command shows the bodies and asks for confirmation. \`earshot prune\`
-deletes bodies that \`quarantine retry\` has added to the log. If a body is packed
-with other bodies, its disk space becomes free when \`earshot prune\` deletes all of these bodies.
+  help: `The command shows the bodies and asks for confirmation. If a body is packed with other bodies, its
+disk space becomes free when \`earshot prune\` deletes all of these bodies.
 
 Examples:
   $ earshot quarantine drop 12 13                      delete two bodies
@@ -179,7 +167,7 @@ async function drop(
 ): Promise<void> {
   const { store, stderr } = io;
   const rows: QuarantineRow[] = [];
-  for await (const row of store.quarantined({ released: false })) {
+  for await (const row of store.quarantined({})) {
     const isChosen = ids.length > 0 ? ids.includes(row.id) : row.receivedAtUs < olderThan;
     if (isChosen) rows.push(row);
   }

@@ -4,14 +4,13 @@ import { z } from 'zod';
 import {
   type ApiRoute,
   apiRoute,
-  flagParameter,
   limitParameter,
   nextField,
   pageOf,
   positionParameter,
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
-import { choice, type PageRequest, type PageRoute, stateForm } from '../../core/page/layout.ts';
+import type { PageRequest, PageRoute } from '../../core/page/layout.ts';
 import { command, emptyState, type Html, html, panel } from '../../core/page/markup.ts';
 import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
@@ -44,28 +43,13 @@ const quarantinePage: PageRoute = {
   scope: [],
   back: '30d',
   list: async ({ quarantine }, request) => {
-    const { url, signal, state } = request;
-    const released = url.searchParams.get('released') === 'true';
-    const query = { released, beforeId: beforeId(url), limit: rowsMax + 1 };
+    const { url, signal } = request;
+    const query = { beforeId: beforeId(url), limit: rowsMax + 1 };
     const [rows, total] = await Promise.all([
       collect(quarantine.quarantined(query), signal),
       quarantine.quarantinedCount(),
     ]);
-    const options = [
-      ['', 'quarantined'],
-      ['true', 'also released'],
-    ] as const;
-    const { since, until, subscription } = state;
-    return {
-      title: 'Quarantine',
-      refresh: true,
-      controls: stateForm(
-        '/quarantine',
-        choice('show', 'released', options, released ? 'true' : undefined),
-        { since, until, subscription },
-      ),
-      body: list(rows, total, request),
-    };
+    return { title: 'Quarantine', refresh: true, body: list(rows, total, request) };
   },
   item: async ({ quarantine }, request) => {
     const { id } = request;
@@ -150,7 +134,6 @@ const quarantineFields = jsonSchemaOf(quarantineSchema).extend({
 
 const quarantineQuery = z.strictObject({
   id: positionParameter.optional().describe('Only this body, with its headers and content.'),
-  released: flagParameter.describe('`true`: also released bodies.'),
   before: positionParameter.optional().describe('Only bodies with a lower id.'),
   limit: limitParameter,
 });
@@ -167,15 +150,15 @@ function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
       'Pages of bodies that are not valid notifications, the newest first. The content of a body is not trustworthy: escape it in markup.',
     query: quarantineQuery,
     answer: z.object({ quarantine: z.array(quarantineFields), next: nextField }),
-    respond: async ({ id, released, before: beforeId, limit }, url, signal) => {
+    respond: async ({ id, before: beforeId, limit }, url, signal) => {
       if (id !== undefined) {
         const entry = await quarantine.quarantineEntry(id).catch(nullIfMissing);
         return {
           body: { quarantine: entry === null ? [] : [toQuarantineEntryJson(entry)], next: null },
         };
       }
-      const options = { released: released === 'true', beforeId, limit: limit + 1 };
-      const rows = await collect(quarantine.quarantined(options), signal);
+      const found = quarantine.quarantined({ beforeId, limit: limit + 1 });
+      const rows = await collect(found, signal);
       const { page, next } = pageOf(rows, { limit, url, parameter: 'before' }, (row) => row.id);
       return { body: { quarantine: page.map(toQuarantineJson), next } };
     },

@@ -25,8 +25,7 @@ export const quarantineColumns = [
   {
     title: 'reason',
     grows: true,
-    value: ({ reason, faults, releasedAtUs }: QuarantineRow) =>
-      `${releasedAtUs === null ? '' : '(released) '}${faults[0]?.message ?? reason}`,
+    value: ({ reason, faults }: QuarantineRow) => faults[0]?.message ?? reason,
   },
 ];
 
@@ -34,7 +33,7 @@ const idLink = (id: number) => report.link(String(id), `/quarantine/${id}`);
 
 /** Reports the reason of a quarantined body, and what to do with it. */
 export function bodyReport(entry: QuarantineEntry): report.Report {
-  const { id, faults, reason, releasedAtUs } = entry;
+  const { id, faults, reason } = entry;
   return {
     title: `Quarantined body ${id}`,
     blocks: [
@@ -46,12 +45,11 @@ export function bodyReport(entry: QuarantineEntry): report.Report {
         ['source', entry.source],
         ['bytes', entry.bodyBytes],
         ['encoding', entry.encoding],
-        ['released (UTC)', report.time(releasedAtUs)],
       ),
       report.commands(
         ['Save the body to a file', `earshot quarantine show ${id} --body > body-${id}`],
-        releasedAtUs === null && ['Parse it again', `earshot quarantine retry ${id}`],
-        releasedAtUs === null && ['Delete it', `earshot quarantine drop ${id}`],
+        ['Parse it again', `earshot quarantine retry ${id}`],
+        ['Delete it', `earshot quarantine drop ${id}`],
       ),
     ],
   };

@@ -5,10 +5,11 @@ import { type BodyWriter, createBodyWriter } from '../../store/bodies/bodies.ts'
 import { type Database, prepared } from '../../store/engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../../store/engine/sqlite-error.ts';
 import { dedupeKey, recoveredIdentityOf } from '../../store/log/dedupe-key.ts';
-import { quarantine, release } from '../../store/log/quarantine.ts';
+import { quarantine } from '../../store/log/quarantine.ts';
 import { countDrift } from '../../store/log/queries.ts';
 import { writePush, writeRecovered } from '../../store/log/recovered-events.ts';
 import { ackIdReused, countDuplicate, insertNotification } from '../../store/log/write-delivery.ts';
+import { removeEntries } from '../../store/pruning/prune-writer.ts';
 import {
   type Change,
   decodeEntry,
@@ -160,7 +161,7 @@ function applyDelivery(
   entry: EntryDelivery,
   outcomes: readonly ItemOutcome[],
 ): void {
-  const { encoding, faults, retry } = entry;
+  const { encoding, faults, retryOf } = entry;
   const delivery = {
     ...entry,
     // Without its content, which only a new decision would need.
@@ -178,7 +179,7 @@ function applyDelivery(
     quarantine(database, bodies, { delivery, faults, bodyId });
     return;
   }
-  if (retry !== null) release(database, retry.quarantineId, retry.atUs);
+  if (retryOf !== null) removeEntries(database, [retryOf]);
   if (!outcomes.some(({ outcome }) => outcome === 'reused')) return;
   countDrift(database, ['ack-id-reused'], entry.receivedAtUs);
   quarantine(database, bodies, { delivery, faults: [ackIdReused], bodyId, isOnce: true });

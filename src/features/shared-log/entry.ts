@@ -40,8 +40,8 @@ export interface EntryDelivery
   notifications: EntryNotification[];
   faults: readonly Fault[];
   drift: readonly DriftShape[];
-  /** Set when a quarantined body is read again: it is released. */
-  retry: { quarantineId: number; atUs: number } | null;
+  /** Entry of the quarantine whose body is read again, and which is removed; null for a new body. */
+  retryOf: number | null;
 }
 
 export interface EntryNotification extends Notification {
@@ -164,12 +164,11 @@ export function prepareDeliveries(deliveries: readonly Delivery[]): PreparedDeli
 export function prepareRetry(
   database: Database,
   quarantineId: number,
-  atUs: number,
 ): PreparedDeliveries | { faults: Fault[] } {
-  const { delivery } = quarantinedDelivery(database, quarantineId);
+  const delivery = quarantinedDelivery(database, quarantineId);
   const { faults } = readDelivery(delivery);
   if (faults.length > 0) return { faults };
-  return entryOf([prepareDelivery(delivery, { quarantineId, atUs })], undefined);
+  return entryOf([prepareDelivery(delivery, quarantineId)], undefined);
 }
 
 /** Prepares the entry of recovered events, without those that this node knows. Null when nothing is left. */
@@ -216,11 +215,11 @@ function entryOf(prepared: readonly ItemDelivery[], first: Delivery | undefined)
 
 function prepareDelivery(
   delivery: Delivery,
-  retry: EntryDelivery['retry'],
+  retryOf: number | null,
 ): { entry: EntryDelivery; items: LogItem[] } {
   const { body, encoded, receivedAtUs, subscription, source } = delivery;
   const entry = {
-    ...{ receivedAtUs, subscription, source, body, encoding: encoded?.encoding ?? null, retry },
+    ...{ receivedAtUs, subscription, source, body, encoding: encoded?.encoding ?? null, retryOf },
     headers: delivery.headers,
   };
   try {

@@ -72,7 +72,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       ...{ activity, acquireLock: createAcquire(log, follower) },
       shared: sharedOf(log, follower, nodeId, options),
       accept: (delivery) => intake.accept(delivery),
-      retry: (id, atUs) => retryQuarantined(parts, id, atUs),
+      retry: (id) => retryQuarantined(parts, id),
       checkWritable: () => intake.checkWritable(),
       queue: () => intake.size(),
       isWriterRunning: () => thread.isRunning,

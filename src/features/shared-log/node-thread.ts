@@ -53,12 +53,8 @@ const tasks = {
   removePruned: ({ connection }: Writer): number => connection.transact(removePruned),
   prepareDeliveries: (_: Writer, packed: PackedDeliveries): PreparedDeliveries =>
     prepareDeliveries(unpackDeliveries(packed)),
-  prepareRetry: (
-    { connection }: Writer,
-    id: number,
-    atUs: number,
-  ): PreparedDeliveries | { faults: Fault[] } =>
-    connection.read((database) => prepareRetry(database, id, atUs)),
+  prepareRetry: ({ connection }: Writer, id: number): PreparedDeliveries | { faults: Fault[] } =>
+    connection.read((database) => prepareRetry(database, id)),
   prepareRecovered: ({ connection }: Writer, options: RecoverOptions) =>
     connection.read((database) => prepareRecovered(database, options)),
   prepareChanges: (_: Writer, changes: Change[]): PreparedEntry =>

@@ -52,18 +52,17 @@ const anyLease = { lease: null, refusesReused: false };
 export async function retryQuarantined(
   { log, writer, follower, newId }: NodeOptions,
   quarantineId: number,
-  atUs: number,
 ): Promise<Receipt> {
   const rejected = (faults: Fault[]): Receipt => ({
     ...{ outcome: 'rejected', faults, quarantineId, stored: 0 },
   });
-  const prepared = await writer.prepareRetry(quarantineId, atUs);
+  const prepared = await writer.prepareRetry(quarantineId);
   if ('faults' in prepared) return rejected(prepared.faults);
   const { deliveries, publicationDelay: _, ...entry } = prepared;
   try {
     const append = { ...entry, lease: null, refusesReused: true, batchId: newId() };
     const { number, outcomes } = await log.append(append);
-    // The entry is released when it is applied.
+    // The entry of the quarantine is removed when this one is applied.
     await follower.until(number);
     return receiptOf(deliveries[0] as PreparedDelivery, outcomes);
   } catch (error) {

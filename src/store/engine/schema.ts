@@ -66,14 +66,12 @@ export const migrations: readonly string[] = [
       faults TEXT NOT NULL,
       headers TEXT NOT NULL,
       body_id INTEGER NOT NULL,
-      body_digest BLOB,
-      released_at_us INTEGER
+      body_digest BLOB
     ) STRICT;
-    CREATE INDEX quarantine_held ON quarantine (id) WHERE released_at_us IS NULL;
     -- Pruning asks whether a body has an entry.
     CREATE INDEX quarantine_body_id ON quarantine (body_id);
     CREATE INDEX quarantine_body_digest ON quarantine (body_digest)
-      WHERE body_digest IS NOT NULL AND released_at_us IS NULL;
+      WHERE body_digest IS NOT NULL;
 
     CREATE TABLE reader_cursor (
       reader TEXT PRIMARY KEY,

@@ -8,8 +8,7 @@ import type { Delivery, QuarantineEntry, QuarantineRow } from '../../core/terms/
 import { type BodyWriter, bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 
-const columns = `id, received_at_us AS receivedAtUs, subscription, source, faults, body_id AS bodyId,
-  released_at_us AS releasedAtUs`;
+const columns = `id, received_at_us AS receivedAtUs, subscription, source, faults, body_id AS bodyId`;
 
 /** A stored row: `faults` and `headers` are JSON, written only by this module. */
 type StoredRow = Omit<QuarantineRow, 'reason' | 'faults' | 'bodyBytes'> & {
@@ -19,23 +18,17 @@ type StoredRow = Omit<QuarantineRow, 'reason' | 'faults' | 'bodyBytes'> & {
 
 export const quarantineReads = {
   /** Returns a page of the entries below an id, newest first. */
-  page(
-    database: Database,
-    options: { released: boolean; beforeId: number; rowsMax: number },
-  ): QuarantineRow[] {
+  page(database: Database, beforeId: number, rowsMax: number): QuarantineRow[] {
     return prepared<[number, number], StoredRow>(
       database,
-      `SELECT ${columns} FROM quarantine
-       WHERE id < ? ${options.released ? '' : 'AND released_at_us IS NULL'}
-       ORDER BY id DESC LIMIT ?`,
+      `SELECT ${columns} FROM quarantine WHERE id < ? ORDER BY id DESC LIMIT ?`,
     )
-      .all(options.beforeId, options.rowsMax)
+      .all(beforeId, rowsMax)
       .map((row) => toRow(row, bodyReader(database).storedBody(row.bodyId).length));
   },
 
   quarantinedCount(database: Database): number {
-    const sql = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
-    return Number(prepared(database, sql).pluck().get());
+    return Number(prepared(database, 'SELECT count(*) FROM quarantine').pluck().get());
   },
 
   quarantineEntry(database: Database, id: number): QuarantineEntry {
@@ -80,7 +73,7 @@ export function quarantine(
   const digest = isOnce ? hash('sha256', body, 'buffer') : null;
   const known = prepared(
     database,
-    'SELECT 1 FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL',
+    'SELECT 1 FROM quarantine WHERE body_digest = ? AND subscription IS ?',
   ).get(digest, subscription);
   if (known !== undefined) return undefined;
   const { lastInsertRowid } = prepared(
@@ -95,17 +88,14 @@ export function quarantine(
 }
 
 /** Returns a quarantined body as a delivery, to be written again. Throws `not_found`. */
-export function quarantinedDelivery(
-  database: Database,
-  id: number,
-): { delivery: Delivery; bodyId: number } {
+export function quarantinedDelivery(database: Database, id: number): Delivery {
   const row = prepared<
     [number],
     Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source'> & { bodyId: number }
   >(
     database,
     `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId
-     FROM quarantine WHERE id = ? AND released_at_us IS NULL`,
+     FROM quarantine WHERE id = ?`,
   ).get(id);
   if (row === undefined) throw unknownBody(id);
   const { bodyId, ...rest } = row;
@@ -113,11 +103,7 @@ export function quarantinedDelivery(
   const body = reader.storedBody(bodyId);
   const encoding = reader.encoding(bodyId);
   const encoded = encoding === null ? undefined : decodeBody(body, encoding);
-  return { delivery: { ...rest, headers: [], body, encoded }, bodyId };
-}
-
-export function release(database: Database, id: number, atUs: number): void {
-  prepared(database, 'UPDATE quarantine SET released_at_us = ? WHERE id = ?').run(atUs, id);
+  return { ...rest, headers: [], body, encoded };
 }
 
 /** Returns the header pairs without credentials. */

@@ -102,7 +102,7 @@ function counts(database: Database): LogCounts {
   const row = prepared<[], LogCounts>(
     database,
     `SELECT count(*) AS notifications, coalesce(sum(times_seen - 1), 0) AS duplicates,
-         (SELECT count(*) FROM quarantine WHERE released_at_us IS NULL) AS quarantined
+         (SELECT count(*) FROM quarantine) AS quarantined
        FROM notification`,
   ).get();
   return row ?? { notifications: 0, duplicates: 0, quarantined: 0 };

@@ -15,8 +15,9 @@ import { contentOf, type Delivery, type Receipt } from '../../core/terms/ports.t
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
+import { removeEntries } from '../pruning/prune-writer.ts';
 import { dedupeKey, identityOf, subscriptionKey } from './dedupe-key.ts';
-import { quarantine, quarantinedDelivery, release } from './quarantine.ts';
+import { quarantine, quarantinedDelivery } from './quarantine.ts';
 import { countDrift } from './queries.ts';
 import { recordPush } from './recovered-events.ts';
 
@@ -57,13 +58,12 @@ export function quarantineUnstorable(database: Database, delivery: Delivery): Re
 }
 
 /**
- * Reads a quarantined body again and releases it only when all of it can be stored. `transact` runs one
+ * Reads a quarantined body again, and removes its entry only when all of it can be stored. `transact` runs one
  * transaction.
  */
 export function retryQuarantined(
   transact: (work: (database: Database) => Receipt) => Receipt,
   quarantineId: number,
-  atUs: number,
 ): Receipt {
   const rejected = (faults: Fault[]): Receipt => ({
     outcome: 'rejected',
@@ -72,18 +72,18 @@ export function retryQuarantined(
     stored: 0,
   });
   try {
-    return transact((database) =>
-      inBatch(database, (batch) => {
-        const { delivery, bodyId } = quarantinedDelivery(database, quarantineId);
-        const { notifications, faults } = readDelivery(delivery);
-        if (faults.length > 0) return rejected(faults);
-        const { receipt, reused } = store(batch, delivery, notifications, bodyId);
-        // Rolls back this transaction.
-        if (reused) throw new AppError('conflict', ackIdReused.message);
-        release(database, quarantineId, atUs);
-        return receipt;
-      }),
-    );
+    return transact((database) => {
+      const delivery = quarantinedDelivery(database, quarantineId);
+      const { notifications, faults } = readDelivery(delivery);
+      if (faults.length > 0) return rejected(faults);
+      const { receipt, reused } = inBatch(database, (batch) =>
+        store(batch, delivery, notifications),
+      );
+      // Rolls back this transaction.
+      if (reused) throw new AppError('conflict', ackIdReused.message);
+      removeEntries(database, [quarantineId]);
+      return receipt;
+    });
   } catch (error) {
     if (!isAppError(error, 'conflict')) throw error;
     return rejected([ackIdReused]);
@@ -119,19 +119,14 @@ function write(batch: Batch, delivery: Delivery): Receipt {
   return quarantineId === undefined ? receipt : { ...receipt, quarantineId };
 }
 
-function store(
-  batch: Batch,
-  delivery: Delivery,
-  items: readonly Notification[],
-  storedBodyId?: number,
-) {
+function store(batch: Batch, delivery: Delivery, items: readonly Notification[]) {
   const { bodies } = batch;
   const rows = items.map((item) => {
-    const target = { key: keyOf(delivery, item), bodyId: storedBodyId ?? bodies.nextId() };
+    const target = { key: keyOf(delivery, item), bodyId: bodies.nextId() };
     return upsert(batch, delivery, item, target);
   });
   const stored = rows.filter((row) => row === 'stored').length;
-  const bodyId = storedBodyId ?? (stored > 0 ? bodies.add(delivery) : undefined);
+  const bodyId = stored > 0 ? bodies.add(delivery) : undefined;
   const duplicates = rows.length - stored;
   const receipt: Receipt =
     stored > 0 ? { outcome: 'stored', stored, duplicates } : { outcome: 'duplicate', duplicates };

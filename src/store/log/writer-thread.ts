@@ -61,10 +61,10 @@ const tasks = {
     writer.requireSpace();
     proveWritable(writer);
   },
-  async retry({ connection, requireSpace }: Writer, id: number, atUs: number): Promise<Receipt> {
+  async retry({ connection, requireSpace }: Writer, id: number): Promise<Receipt> {
     const { retryQuarantined } = await loadIntake();
     requireSpace();
-    return retryQuarantined((work) => connection.transact(work), id, atUs);
+    return retryQuarantined((work) => connection.transact(work), id);
   },
   log: {
     async recover(

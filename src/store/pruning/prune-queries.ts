@@ -53,13 +53,12 @@ const sampleMax = 200;
  * remove notifications because of them.
  */
 function quarantineBytes(database: Database): number {
-  const unreleased = 'quarantine INDEXED BY quarantine_held WHERE released_at_us IS NULL';
   const query = (sql: string) => Number(prepared(database, sql).pluck().get() ?? 0);
-  const entries = query(`SELECT count(*) FROM ${unreleased}`);
+  const entries = query('SELECT count(*) FROM quarantine');
   if (entries === 0) return 0;
   const mean = query(
     `SELECT avg((SELECT length(packed) / bodies FROM body WHERE id <= body_id ORDER BY id DESC LIMIT 1))
-     FROM (SELECT body_id FROM ${unreleased} ORDER BY id DESC LIMIT ${sampleMax})`,
+     FROM (SELECT body_id FROM quarantine ORDER BY id DESC LIMIT ${sampleMax})`,
   );
   return Math.round(entries * mean);
 }
@@ -150,15 +149,16 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
           position,
         );
   const untilUs = receivedAt(end);
-  const entries = `SELECT count(*) FROM quarantine
-    WHERE received_at_us < ? AND (released_at_us IS NOT NULL OR ?)`;
+  const entries = 'SELECT count(*) FROM quarantine WHERE received_at_us < ?';
+  const quarantined = request.withQuarantined
+    ? query(entries, Math.max(sinceUs, untilUs ?? 0))
+    : null;
   return {
     notifications,
     fromUs: receivedAt(firstPosition),
     untilUs,
     bytes: Math.round(bytesEach * notifications),
-    quarantined:
-      query(entries, Math.max(sinceUs, untilUs ?? 0), Number(request.withQuarantined)) ?? 0,
+    quarantined: quarantined ?? 0,
     heldBy: blockers
       .filter(({ position }) => position < requested)
       .toSorted((a, b) => a.position - b.position),
@@ -226,22 +226,22 @@ function prunableUpTo(database: Database): number {
 }
 
 /**
- * Selects quarantine entries as old as the removed notifications, by default only released ones. An entry stays while a
- * notification may use its body: the time of receipt is then the same. Bodies have other ids on each node.
+ * Selects quarantine entries as old as the removed notifications, if requested. An entry stays while a notification may
+ * use its body: the time of receipt is then the same. Bodies have other ids on each node.
  */
 function selectQuarantined(database: Database, request: PruneRequest, after: number) {
+  if (!request.withQuarantined) return null;
   const pruned = pruneHorizon(database)?.receivedBeforeUs ?? 0;
   const beforeUs = Math.max(keptSinceUs(request) ?? 0, pruned);
   const ids = prepared<[object], number>(
     database,
     `SELECT id FROM quarantine WHERE id > @after AND received_at_us < @beforeUs
-       AND (released_at_us IS NOT NULL OR @withQuarantined)
        AND NOT EXISTS (SELECT 1 FROM notification
          WHERE notification.received_at_us = quarantine.received_at_us)
      ORDER BY id LIMIT ${rowsMax.quarantine}`,
   )
     .pluck()
-    .all({ after, beforeUs, withQuarantined: Number(request.withQuarantined) });
+    .all({ after, beforeUs });
   const next = ids.at(-1);
   return next === undefined ? null : { ids, next };
 }

@@ -10,7 +10,7 @@ import type { PruneHorizon, PruneStep } from './terms.ts';
 /** Changes of the store itself by group; those of features are in their tables. */
 export const changes = {
   log: logWrites,
-  quarantine: { drop: dropQuarantined },
+  quarantine: { drop: removeEntries },
   pruning: { removeReader, removeSelected },
 };
 
@@ -89,17 +89,12 @@ function removeBodiesOf(database: Database, bodyIds: readonly number[]): void {
 
 /**
  * Removes unreferenced bodies. A row of `body` contains several, and is removed when all of them are unreferenced.
- * Notifications need no index by body, because body ids increase with positions. The exception is notifications released
- * from the quarantine; their bodies stay as long as they have a quarantine entry. So every body below that of the first
+ * Notifications need no index by body, because body ids increase with positions: every body below that of the first
  * remaining notification, and without a quarantine entry, is unreferenced.
  */
 function removeBodies(database: Database, from: number, to: number): void {
-  const firstLeft = prepared<[], number>(
-    database,
-    `SELECT body_id FROM notification WHERE NOT EXISTS
-       (SELECT 1 FROM quarantine WHERE quarantine.body_id = notification.body_id)
-     ORDER BY position LIMIT 1`,
-  ).pluck();
+  const first = 'SELECT body_id FROM notification ORDER BY position LIMIT 1';
+  const firstLeft = prepared<[], number>(database, first).pluck();
   prepared<object>(
     database,
     `DELETE FROM body WHERE id >= coalesce((SELECT max(id) FROM body WHERE id <= @from), 0)
@@ -113,19 +108,8 @@ function removeBodies(database: Database, from: number, to: number): void {
   ).run({ to });
 }
 
-/** Removes unreleased entries of the quarantine; returns their number. */
-function dropQuarantined(database: Database, ids: readonly number[]): number {
-  const isUnreleased = prepared<[number]>(
-    database,
-    'SELECT 1 FROM quarantine WHERE id = ? AND released_at_us IS NULL',
-  );
-  return removeEntries(
-    database,
-    ids.filter((id) => isUnreleased.get(id) !== undefined),
-  );
-}
-
-function removeEntries(database: Database, ids: readonly number[]): number {
+/** Removes entries of the quarantine; returns their number. */
+export function removeEntries(database: Database, ids: readonly number[]): number {
   const find = prepared<[number], Entry>(
     database,
     'SELECT id, body_id AS bodyId FROM quarantine WHERE id = ?',

@@ -85,7 +85,7 @@ export interface Prunable {
 
 export interface PruneRequest {
   keep: Retention;
-  /** Also removes quarantine entries that were not released. */
+  /** Also removes quarantine entries. */
   withQuarantined: boolean;
   /** Share of the file that may remain free for future notifications, 0 to 1. */
   freeShare: number;

@@ -88,7 +88,6 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   kind: ['digest', 'area'],
   state: ['waiting', 'lost'],
   all: ['true', '1'],
-  released: ['true', '1'],
   id: ['1', 'x'],
 };
 

@@ -31,12 +31,12 @@ export function quarantineRow(id: number): QuarantineEntry {
   return {
     ...{ id, receivedAtUs: seenUs, subscription: 'alps', source: 'push', reason: 'not-json' },
     faults: [{ code: 'not-json', index: null, message: 'The body is not JSON.' }],
-    ...{ bodyBytes: body.length, releasedAtUs: id % 2 === 0 ? seenUs : null },
+    bodyBytes: body.length,
     ...{ headers: ['Content-Type', 'text/plain'], body, encoding: null },
   };
 }
 
-/** Alerts and bodies with these ids; the bodies with an even id are released. */
+/** Alerts and bodies with these ids. */
 export function filledOperations({ alerts = [1, 2], bodies = [1, 2] } = {}) {
   const none = createMemoryOperations();
   const entry = { subscription: 'alps', subscriptionId: 'an-id', atUs: seenUs };
@@ -75,13 +75,9 @@ export function filledOperations({ alerts = [1, 2], bodies = [1, 2] } = {}) {
       },
     },
     quarantine: {
-      async *quarantined(query: {
-        released: boolean;
-        beforeId?: number | undefined;
-        limit?: number;
-      }) {
-        const { released, beforeId = Number.POSITIVE_INFINITY, limit } = query;
-        const ids = newestFirst(bodies).filter((id) => id < beforeId && (released || id % 2 === 1));
+      async *quarantined(query: { beforeId?: number | undefined; limit?: number | undefined }) {
+        const { beforeId = Number.POSITIVE_INFINITY, limit } = query;
+        const ids = newestFirst(bodies).filter((id) => id < beforeId);
         yield* ids.slice(0, limit).map(quarantineRow);
       },
       quarantinedCount: async () => bodies.length,

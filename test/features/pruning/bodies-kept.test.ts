@@ -66,7 +66,7 @@ async function openModel() {
         const body = bodies.find((text) => text.includes(`"${ackId}"`));
         if (body !== undefined) bodyOf.set(String(position), body);
       }
-    } else if (step.kind === 'retry') await retryRepaired(store, dataDir, nowUs);
+    } else if (step.kind === 'retry') await retryRepaired(store, dataDir);
     else {
       const rows = await collect(store.find({ order: 'oldest' }));
       const cut = rows[Math.floor((step.percent * rows.length) / 100)];
@@ -81,12 +81,12 @@ async function openModel() {
  * Makes the oldest quarantined body that is stored alone readable, as a new version might, and
  * retries it.
  */
-async function retryRepaired(store: Store, dataDir: string, atUs: number): Promise<void> {
+async function retryRepaired(store: Store, dataDir: string): Promise<void> {
   const database = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });
   const entry = database
     .prepare<[], { id: number; bodyId: number }>(
       `SELECT quarantine.id, body_id AS bodyId FROM quarantine JOIN body ON body.id = body_id
-       WHERE bodies = 1 AND released_at_us IS NULL AND NOT EXISTS
+       WHERE bodies = 1 AND NOT EXISTS
          (SELECT 1 FROM notification WHERE notification.body_id = quarantine.body_id)
        ORDER BY quarantine.id LIMIT 1`,
     )
@@ -95,7 +95,7 @@ async function retryRepaired(store: Store, dataDir: string, atUs: number): Promi
   if (entry === undefined) return;
   const repaired = JSON.stringify(notification(1_000_000 + entry.id));
   replaceBody(dataDir, entry.bodyId, Buffer.from(repaired));
-  expect(await store.retry(entry.id, atUs)).toMatchObject({ outcome: 'stored' });
+  expect(await store.retry(entry.id)).toMatchObject({ outcome: 'stored' });
 }
 
 async function expectWhole({ store, dataDir, bodyOf }: Awaited<ReturnType<typeof openModel>>) {
@@ -105,7 +105,7 @@ async function expectWhole({ store, dataDir, bodyOf }: Awaited<ReturnType<typeof
     const known = bodyOf.get(String(position));
     if (known !== undefined) expect(body).toBe(known);
   }
-  for await (const { id } of store.quarantined({ released: true })) {
+  for await (const { id } of store.quarantined({})) {
     expect((await store.quarantineEntry(id)).body.length).toBeGreaterThan(0);
   }
   const database = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });

@@ -171,7 +171,7 @@ it('keeps quarantined bodies by default', async () => {
     await store.accept(delivery(body, { receivedAtUs: at(second) }));
   }
   const entries = async () =>
-    (await collect(store.quarantined({ released: true }))).map(({ receivedAtUs }) => receivedAtUs);
+    (await collect(store.quarantined({}))).map(({ receivedAtUs }) => receivedAtUs);
   expect(await pruneBefore(store, at(3))).toMatchObject({ notifications: 2, quarantine: 0 });
   expect(await entries()).toEqual([at(4), at(2)]);
   const request = pruneRequest({ ageUs: 0 }, { nowUs: at(3), withQuarantined: true });

@@ -5,7 +5,7 @@ import { expectEnd, expectRefusal, printed, printedJson } from '../../helpers/fa
 import { createContext, delivery, filledContext, rawDelivery } from '../../helpers/filled-store.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 
-const fields = 'id receivedAt subscription source reason faults bodyBytes releasedAt'.split(' ');
+const fields = 'id receivedAt subscription source reason faults bodyBytes'.split(' ');
 const headers = ['Content-Type', 'text/html', 'Authorization', 'Basic c2VjcmV0', 'X-A', '1'];
 
 /** Three quarantined bodies: invalid JSON, an array with an invalid item, no product. */
@@ -48,7 +48,7 @@ describe('quarantine list', () => {
     expect(rows).toMatchObject([{ id: 3 }, { id: 2 }]);
     expect(rows[1]).toMatchObject({
       ...{ receivedAt: '2026-05-02T11:00:00.000000Z', subscription: 'sea-ice', source: 'push' },
-      ...{ reason: 'not-an-object', bodyBytes: 66, releasedAt: null },
+      ...{ reason: 'not-an-object', bodyBytes: 66 },
       faults: [{ code: 'not-an-object', index: 1, message: expect.stringContaining('object') }],
     });
   });
@@ -78,7 +78,7 @@ describe('quarantine show', () => {
 });
 
 describe('quarantine retry', () => {
-  it('stores a body that is readable now, and releases it', async ({ context }) => {
+  it('stores a body that is readable now, and removes its entry', async ({ context }) => {
     const body = '{"SubscriptionEvent":"created","ProductId":"late","AckId":"late"}';
     replaceQuarantinedBody(context.dataDir, 3, body);
     expect(await printed(context.earshot('quarantine retry 3'))).toBe('3  stored 1\n');
@@ -86,11 +86,9 @@ describe('quarantine retry', () => {
     expect(row).toMatchObject({ receivedAt: '2026-05-02T11:00:00.000000Z', productId: 'late' });
     expect((await context.earshot('query --ack-id late --body')).out).toBe(body);
     expect(await quarantinedIds(context)).toEqual([2, 1]);
-    const [released] = await listed(context, '--released');
-    expect(released).toMatchObject({ id: 3, releasedAt: '2026-05-02T12:00:00.000000Z' });
   });
 
-  it('keeps an unreadable body, and --all retries every entry that is not released', async ({
+  it('keeps an unreadable body, and --all retries every entry', async ({
     context: { earshot, dataDir, ...context },
   }) => {
     const one = await expectEnd(earshot('quarantine retry 3'), 1, '1 of 1 body still invalid');

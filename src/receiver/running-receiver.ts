@@ -2,13 +2,13 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { UnreadyReason } from '../core/api/app.ts';
 import type { Io } from '../core/cli/io.ts';
-import type { Config, StartConfig } from '../core/config/config.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
-import { hostInUrl, type ListenAddress, loopbackOf } from '../core/http/network-address.ts';
-import { AppError, errorCodeOf, isAppError } from '../core/terms/app-error.ts';
+import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
+import { hostInUrl } from '../core/http/network-address.ts';
+import { AppError, isAppError } from '../core/terms/app-error.ts';
 import { shortDateUs } from '../core/terms/dates.ts';
-import { clauseOf, faultOf } from '../core/terms/faults.ts';
 import type { Logger } from '../core/terms/ports.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 
@@ -18,7 +18,8 @@ const noteSchema = z.object({
   publicUrl: z.string().nullable(),
   /** Null without a public listener. */
   listen: z.object({ host: z.string(), port: z.int() }).nullable(),
-  consoleListen: z.object({ host: z.string(), port: z.int() }).nullable(),
+  /** URL of the private listener on this machine; null without one. */
+  consoleUrl: z.string().nullable(),
 });
 
 export type RunningNote = z.infer<typeof noteSchema>;
@@ -27,31 +28,32 @@ export type RunningNote = z.infer<typeof noteSchema>;
 const checkMs = 300;
 
 /**
- * Finds the receiver that uses a data directory. Null for none; `unknown` if its file is missing or not readable. Without
- * a wait, another command that checks at the same moment may count as a receiver. Never rejects.
+ * Finds the receiver that uses a data directory. Null for none; `unknown` if its file is missing or not readable, such as
+ * during its start. Never rejects.
  */
-export async function findRunning(
-  dataDir: string,
-  waitMs = checkMs,
-): Promise<RunningNote | 'unknown' | null> {
+export async function findRunning(dataDir: string): Promise<RunningNote | 'unknown' | null> {
   // Does not create the lock file: the receiver could not open a file of another user.
   if (!existsSync(join(dataDir, 'receiver.lock'))) return null;
+  const note = readNote(dataDir);
   try {
+    // Without a file, another command that checks at the same moment may hold the lock.
+    const waitMs = note === null ? checkMs : 0;
     const release = await createAcquireLock(dataDir)('receiver', { waitMs });
     release();
     return null;
   } catch (error) {
-    return isAppError(error, 'conflict') ? (readNote(dataDir) ?? 'unknown') : null;
+    return isAppError(error, 'conflict') ? (note ?? 'unknown') : null;
   }
 }
 
 /** Describes a running receiver: its process, its addresses, and its start. */
-export function runningText(running: RunningNote | 'unknown'): string {
+function runningText(running: RunningNote | 'unknown'): string {
   if (running === 'unknown') return 'unknown process';
-  const { pid, startedAtUs, publicUrl, listen, consoleListen } = running;
-  const queries = consoleListen === null ? '' : `, queries on ${addressText(consoleListen)}`;
+  const { pid, startedAtUs, publicUrl, listen, consoleUrl } = running;
+  const queries = consoleUrl === null ? '' : `, queries on ${consoleUrl}`;
   const url = publicUrl === null ? '' : `${publicUrl}, `;
-  const where = listen === null ? 'reading queues' : `listening on ${addressText(listen)}`;
+  const where =
+    listen === null ? 'reading queues' : `listening on ${hostInUrl(listen.host)}:${listen.port}`;
   return `process ${pid}, ${url}${where}${queries}, running since ${shortDateUs(startedAtUs)} UTC`;
 }
 
@@ -60,68 +62,37 @@ function stopText(running: RunningNote | 'unknown'): string {
   return running === 'unknown' ? 'Ctrl-C in its terminal' : `kill ${running.pid}`;
 }
 
-/** True if both receivers would listen on the same port of the same address, or one has no public listener. */
-export function isSameListener(
-  running: RunningNote | 'unknown',
-  listen: ListenAddress | null,
-): boolean {
-  if (running === 'unknown') return false;
-  if (running.listen === null || listen === null) return true;
-  if (running.listen.port !== listen.port || listen.port === 0) return false;
-  const hosts = [running.listen.host, listen.host];
-  return new Set(hosts).size === 1 || hosts.some((host) => host === '0.0.0.0' || host === '::');
+interface ServedMark {
+  /** Writes the file, when the receiver has opened its listeners. Never rejects. */
+  describe(note: RunningNote): Promise<void>;
+  stop(): void;
 }
 
 /**
- * Marks the data directory as used by this process. Rejects with `conflict` if another receiver uses it on the same
- * address. A receiver on another address is logged; this process takes over the mark when that one ends. Other failures,
+ * Marks the data directory as used by this process. Rejects with `conflict` if another receiver uses it. Other failures,
  * such as a full disk, do not stop the start: there is only no mark.
  */
-export async function markServed(
-  { dataDir, listen, publicUrl, console }: StartConfig,
-  { nowUs, pid }: Pick<Io, 'nowUs' | 'pid'>,
-  log: Pick<Logger, 'warn' | 'debug'>,
-): Promise<{ stop(): Promise<void> }> {
-  const stopping = new AbortController();
-  const startedAtUs = nowUs();
-  const serve = async (waitMs: number) => {
-    const release = await createAcquireLock(dataDir)('receiver', {
-      waitMs,
-      signal: stopping.signal,
-    });
-    const consoleListen = console?.listen ?? null;
-    const addresses = { publicUrl: publicUrl ?? null, listen, consoleListen };
-    const note: RunningNote = { pid, startedAtUs, ...addresses };
-    try {
-      rmSync(noteFile(dataDir), { force: true });
-      await writeOwnerOnly(noteFile(dataDir), `${JSON.stringify(note)}\n`);
-    } catch (err) {
-      log.debug({ err }, 'failed to write receiver.json');
-    }
-    return () => {
-      rmSync(noteFile(dataDir), { force: true });
-      release();
+export async function markServed(dataDir: string, log: Pick<Logger, 'debug'>): Promise<ServedMark> {
+  const file = noteFile(dataDir);
+  try {
+    const release = await createAcquireLock(dataDir)('receiver', { waitMs: checkMs });
+    // Of a process that was killed.
+    rmSync(file, { force: true });
+    return {
+      describe: (note) =>
+        writeOwnerOnly(file, `${JSON.stringify(note)}\n`).catch((err: unknown) =>
+          log.debug({ err }, 'failed to write receiver.json'),
+        ),
+      stop: () => {
+        rmSync(file, { force: true });
+        release();
+      },
     };
-  };
-  const unmarked = (err: unknown) => {
-    if (!stopping.signal.aborted) log.debug({ err }, 'failed to mark the data directory as in use');
-    return () => undefined;
-  };
-  const first = await serve(checkMs).catch((error: unknown) => {
-    return isAppError(error, 'conflict') ? null : unmarked(error);
-  });
-  if (first === null) {
-    const running = readNote(dataDir) ?? 'unknown';
-    if (isSameListener(running, listen)) throw alreadyServed(dataDir, running);
-    log.warn({ running: runningText(running) }, 'another receiver uses this data directory');
+  } catch (err) {
+    if (isAppError(err, 'conflict')) throw alreadyServed(dataDir, readNote(dataDir) ?? 'unknown');
+    log.debug({ err }, 'failed to mark the data directory as in use');
+    return { describe: async () => undefined, stop: () => undefined };
   }
-  const marked = first ?? serve(Number.POSITIVE_INFINITY).catch(unmarked);
-  return {
-    stop: async () => {
-      stopping.abort();
-      (await marked)();
-    },
-  };
 }
 
 /** Creates the error for a second receiver, which is refused before it changes a file. */
@@ -137,8 +108,6 @@ export function alreadyServed(dataDir: string, running: RunningNote | 'unknown')
 
 const noteFile = (dataDir: string) => join(dataDir, 'receiver.json');
 
-const addressText = ({ host, port }: ListenAddress) => `${hostInUrl(host)}:${port}`;
-
 /** Returns null if the file is missing or invalid. */
 function readNote(dataDir: string): RunningNote | null {
   try {
@@ -148,112 +117,35 @@ function readNote(dataDir: string): RunningNote | null {
   }
 }
 
+/** Texts for the reasons of `/readyz`. */
+export const refusals: Readonly<Record<UnreadyReason, string>> = {
+  writer: 'The database writer does not answer.',
+  store: 'The receiver cannot store notifications. Check the log of the receiver.',
+  certificate: 'There is no valid certificate.',
+};
+
 /** Longer than a commit to a slow disk. */
 const timeoutMs = 5_000;
 
-interface ReceiverHealth {
-  /** `absent`: nothing listens there. `unclear`: not identified as the receiver of these settings. */
-  state: 'accepting' | 'refusing' | 'absent' | 'unclear';
-  origin: string;
-  /** Reason and advice, to complete a sentence, without a full stop. Empty for `accepting`. */
-  reason: string;
-}
-
-/** Address of a receiver: its public listener, or, without credentials, its private one. */
-export interface ProbedAddress extends Pick<Config['health'], 'listen' | 'secure'> {
-  credentials: Config['health']['credentials'] | null;
-}
-
-/** Checks the receiver with a GET, authenticated on the public listener. Never rejects. */
-export async function probeReceiver(
-  config: ProbedAddress,
-  signal: AbortSignal,
-): Promise<ReceiverHealth> {
-  const url = urlOf(config);
-  const { origin } = url;
+/**
+ * Asks the private listener of a running receiver why it refuses notifications. Null if it accepts them, or has no
+ * private listener. Never rejects.
+ */
+export async function refusalOf(
+  consoleUrl: string | null,
+  { fetch, signal }: Pick<Io, 'fetch' | 'signal'>,
+): Promise<string | null> {
+  if (consoleUrl === null) return null;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    const status = await statusOf(url, config, AbortSignal.any([signal, timeout]));
-    return { origin, ...resultOf(status, config) };
+    const ended = AbortSignal.any([signal, timeout]);
+    const answer = await createBoundedFetch(fetch)(`${consoleUrl}/readyz`, { signal: ended });
+    const [reason = ''] = (await answer.text()).split('\n');
+    if (answer.ok) return null;
+    const other = `Another program answers at ${consoleUrl} (HTTP status ${answer.status}).`;
+    return refusals[reason as UnreadyReason] ?? other;
   } catch (error) {
-    if (timeout.aborted) {
-      const reason = `the receiver did not answer within ${timeoutMs / 1000} s. Check the log of the receiver`;
-      return { state: 'refusing', origin, reason };
-    }
-    return { origin, ...faultIn(error, config) };
+    const fault = networkFault(timeout.aborted ? timeout.reason : error);
+    return `The receiver does not answer at ${consoleUrl}: ${fault}. Check its log.`;
   }
-}
-
-/** Resolves with the HTTP status of a GET with the credentials. */
-async function statusOf(
-  url: URL,
-  { secure, credentials }: ProbedAddress,
-  signal: AbortSignal,
-): Promise<number> {
-  const options = {
-    headers: credentials === null ? {} : { Authorization: basicLogin(credentials) },
-    agent: false,
-    rejectUnauthorized: false,
-    signal,
-  };
-  // On demand: an import of node:http also loads `fetch`, in 15 ms and 4 MB.
-  const { request } = await (secure ? import('node:https') : import('node:http'));
-  return new Promise((resolve, reject) => {
-    const sent = request(url, options, (response) => {
-      resolve(response.statusCode ?? 0);
-      response.destroy();
-    });
-    sent.on('error', reject);
-    sent.end();
-  });
-}
-
-function basicLogin({ username, password }: Config['health']['credentials']): string {
-  return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
-}
-
-/** Uses loopback for a listener on all addresses. */
-function urlOf({ listen: { host, port }, secure, credentials }: ProbedAddress): URL {
-  const address = `${hostInUrl(loopbackOf(host))}:${port}`;
-  return new URL(
-    `${secure ? 'https' : 'http'}://${address}${credentials === null ? '/readyz' : '/notifications'}`,
-  );
-}
-
-/** Name of the variable with the address. */
-function variableOf({ credentials }: ProbedAddress): string {
-  return credentials === null ? 'EARSHOT_CONSOLE_LISTEN' : 'EARSHOT_LISTEN';
-}
-
-type HealthResult = Omit<ReceiverHealth, 'origin'>;
-
-const otherCredentials: HealthResult = {
-  state: 'unclear',
-  reason:
-    'the receiver has different credentials. Run this command with the settings of the receiver',
-};
-
-const results: Readonly<Record<number, HealthResult>> = {
-  200: { state: 'accepting', reason: '' },
-  401: otherCredentials,
-  429: otherCredentials,
-  503: {
-    state: 'refusing',
-    reason:
-      'the receiver cannot store notifications. Check the log of the receiver, and run `earshot doctor`',
-  },
-};
-
-function resultOf(status: number, address: ProbedAddress): HealthResult {
-  const reason = `another program answers at this address (HTTP status ${status}). Check ${variableOf(address)}`;
-  return results[status] ?? { state: 'unclear', reason };
-}
-
-function faultIn(error: unknown, address: ProbedAddress): HealthResult {
-  const platform = errorCodeOf(error);
-  const { code } = faultOf(platform);
-  const state =
-    code === 'connection-refused' ? 'absent' : code === 'wrong-protocol' ? 'refusing' : 'unclear';
-  const step = `Start the receiver; if it runs, check its log, ${variableOf(address)} and EARSHOT_TLS`;
-  return { state, reason: `${clauseOf(platform)}. ${step}` };
 }

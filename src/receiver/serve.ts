@@ -23,6 +23,7 @@ import { tablesOf } from '../store/tables.ts';
 import { createReceiverApp } from './app.ts';
 import { createCredentialCheck, createGate } from './basic-auth.ts';
 import { startDeliveryMarks } from './own-jobs.ts';
+import { refusals } from './running-receiver.ts';
 import type { JobContext, ServedCertificate, Service, ServiceContext } from './slots.ts';
 
 /** Time for open requests at shutdown. */
@@ -190,12 +191,6 @@ function acceptedAfter(
 function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
   return `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
 }
-
-/** Texts for the reasons of `/readyz`. The store reports its own. */
-const refusals = {
-  writer: 'The database writer does not answer.',
-  certificate: 'There is no valid certificate.',
-} as const satisfies Partial<Record<UnreadyReason, string>>;
 
 /** Returns what the parts of the status read. The background jobs are set once they have started. */
 function statusSourcesOf(

@@ -74,13 +74,17 @@ export async function start(
   closers.add(release, 'capture of the console');
   const limitStop = () => endInTime(closers, log, io);
   io.signal.addEventListener('abort', limitStop, { once: true });
-  const mark = await markServed(config, io, log);
+  const startedAtUs = io.nowUs();
+  const mark = await markServed(config.dataDir, log);
   closers.add(mark.stop, 'mark of the data directory');
   let jobs = Promise.resolve();
   try {
     await warnOfOpenFiles(io, log);
     const receiver = await serve(config, log, io);
     closers.add(receiver.close, 'receiver');
+    const { listen, publicUrl = null } = config;
+    const { consoleUrl } = receiver;
+    await mark.describe({ pid: io.pid, startedAtUs, publicUrl, listen, consoleUrl });
     announce(config, receiver, log);
     const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
     closers.add(() => systemd.stop(), 'systemd notices');

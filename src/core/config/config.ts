@@ -36,7 +36,6 @@ const coreSections = defineSections(variables, {
   credentials: readCredentials,
   /** True if this program terminates HTTPS; false behind a proxy. */
   secure: ({ value }) => value('EARSHOT_TLS') !== 'off',
-  health: readHealth,
   catalogueUrl: ({ value }) => value('EARSHOT_CATALOGUE_URL'),
 });
 
@@ -192,28 +191,6 @@ function readCredentials(reader: CoreReader) {
     'EARSHOT_ENDPOINT_USERNAME',
     'No endpoint credentials are configured: all notifications would be refused.',
     'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD. Without a public host, use a pull subscription: `earshot register --pull`.',
-  );
-  return reader.stop();
-}
-
-/**
- * Reads how a command connects to the receiver on this machine, with the credentials that the catalogue should use.
- */
-function readHealth(reader: CoreReader) {
-  const listen = reader.value('EARSHOT_LISTEN');
-  const secure = reader.value('EARSHOT_TLS') !== 'off';
-  if (listen.port === 0) {
-    reader.report(
-      'EARSHOT_LISTEN',
-      'EARSHOT_LISTEN has port 0 (any free port), but this command needs a fixed port.',
-    );
-  }
-  const credentials = readEndpointCredentials(reader).pairs.at(-1);
-  if (credentials !== undefined) return { listen, secure, credentials };
-  reader.report(
-    'EARSHOT_ENDPOINT_USERNAME',
-    'No endpoint credentials are configured.',
-    'Run this command with the settings of the receiver.',
   );
   return reader.stop();
 }

@@ -1,5 +1,6 @@
 /** Carries out `earshot setup`: answers, `.env`, credentials, checks, receiver, registration. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import { createCredentials } from '../../admin/open-account.ts';
 import { accountSections } from '../../admin/settings.ts';
@@ -23,8 +24,8 @@ import { describeFilter } from '../../filter/describe.ts';
 import {
   alreadyServed,
   findRunning,
-  isSameListener,
-  probeReceiver,
+  type RunningNote,
+  refusalOf,
 } from '../../receiver/running-receiver.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
 import { start } from '../../receiver/start-command.ts';
@@ -215,9 +216,10 @@ async function prepare(io: Io, plan: SetupPlan): Promise<Io> {
   const config = loadConfig(own, [...accountSections, ...acme]);
   const { dataDir } = config;
   const running = subscription.pull ? null : await findRunning(dataDir);
-  if (running !== null && !isSameListener(running, loadConfig(own, ['health']).health.listen)) {
-    throw alreadyServed(dataDir, running);
-  }
+  const isOther =
+    running === 'unknown' ||
+    !isDeepStrictEqual(running?.listen, loadConfig(own, ['listen']).listen);
+  if (running !== null && isOther) throw alreadyServed(dataDir, running);
   report(io, await writeEnvFile(io, plan, flags.force === true || !flags.yes));
   const hasEndpoint = !subscription.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
   if (hasEndpoint && config.endpoint.source === 'none' && (await createCredentials(config, own)))
@@ -269,9 +271,8 @@ async function receiveAndRegister(io: Io, plan: SetupPlan): Promise<void> {
   const { flags, version } = plan;
   const { dataDir } = loadConfig(io, ['data']);
   const pull = plan.subscription.pull === true;
-  const isRunning = pull
-    ? (await findRunning(dataDir)) !== null
-    : (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
+  const running = await findRunning(dataDir);
+  const isRunning = running !== null && (pull || (await isAccepting(running, io)));
   if (pull || isRunning) await registerNow(io, plan);
   if (isRunning)
     return report(io, 'registered; the receiver is running. If settings have changed, restart it.');
@@ -280,7 +281,7 @@ async function receiveAndRegister(io: Io, plan: SetupPlan): Promise<void> {
   const signal = AbortSignal.any([io.signal, done.signal]);
   let watching: Promise<void> = Promise.resolve();
   await start({ ...io, signal }, version, async (receiver) => {
-    if (!pull) await untilReady(io);
+    if (!pull) await untilReady(receiver, io);
     const afterPosition = await receiver.store.lastPosition();
     if (!pull) await registerNow(io, plan);
     if (!flags.stay) return done.abort('registered');
@@ -300,13 +301,17 @@ async function registerNow(io: Io, { subscription, flags }: SetupPlan): Promise<
   });
 }
 
+async function isAccepting(running: RunningNote | 'unknown', io: Io): Promise<boolean> {
+  return running !== 'unknown' && (await refusalOf(running.consoleUrl, io)) === null;
+}
+
 /** Resolves when the receiver accepts notifications. Ordering the first certificate may take minutes. */
-async function untilReady(io: Io): Promise<void> {
-  const config = loadConfig(io, ['health']).health;
+async function untilReady({ statusSources }: RunningReceiver, { signal }: Io): Promise<void> {
   for (let waitedMs = 0; waitedMs < certificateTimeoutMs; waitedMs += pollMs) {
-    if (io.signal.aborted) throw new AppError('cancelled', 'Stopped. Nothing was registered.');
-    if ((await probeReceiver(config, io.signal)).state === 'accepting') return;
-    await pause(pollMs, io.signal);
+    if (signal.aborted) throw new AppError('cancelled', 'Stopped. Nothing was registered.');
+    const state = await statusSources.receiver();
+    if (state?.refusing === null) return;
+    await pause(pollMs, signal);
   }
   throw new AppError(
     'unavailable',

@@ -6,7 +6,12 @@ import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { checkServed, loadConfig, type StartConfig } from '../../core/config/config.ts';
+import {
+  checkConfig,
+  checkServed,
+  loadConfig,
+  type StartConfig,
+} from '../../core/config/config.ts';
 import { refuseProblems } from '../../core/config/load.ts';
 import { readConfigFile } from '../../core/config/subscriptions-file.ts';
 import { localUrl } from '../../core/http/network-address.ts';
@@ -23,14 +28,7 @@ import {
 } from '../../core/status/status.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
-import {
-  findRunning,
-  isSameListener,
-  type ProbedAddress,
-  probeReceiver,
-  type RunningNote,
-  runningText,
-} from '../../receiver/running-receiver.ts';
+import { findRunning, type RunningNote, refusalOf } from '../../receiver/running-receiver.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
 
@@ -45,7 +43,7 @@ each: receiver, log, subscriptions, certificate, coverage of the last seven days
 summaries, disk, backup, alerts. A part with a problem has a mark and a next step.
 
 The command works with and without a running receiver. The command reads the data directory and
-sends a request to the receiver on this machine. The command changes nothing and contacts no other
+sends a request to the private listener of the receiver on this machine. The command changes nothing and contacts no other
 machine.
 
 Fields of --json: those of /api/status of the private listener (docs/reference/http.md). The field
@@ -148,55 +146,29 @@ async function rejectedConfig(io: Io): Promise<string | null> {
   }
 }
 
-/** State of the receiver; null without one. Rejects with `unavailable` if the running receiver has other settings. */
+/** State of the receiver; null without one. */
 async function receiverOf(
   setting: StatusSources['setting'],
   { completeness }: Pick<StoreReader, 'completeness'>,
-  { signal, nowUs }: Pick<Io, 'signal' | 'nowUs'>,
+  io: Io,
 ): Promise<ReceiverStatus | null> {
-  const [dataDir, listen] = [setting('dataDir'), setting('listen')];
-  const address = probedAddress(setting);
-  // Without any listener, only the lock shows that a receiver runs.
-  const { state, reason } = address === null ? unlistening : await probeReceiver(address, signal);
-  // A receiver that answers keeps its lock, so waiting would be useless.
-  const running = await findRunning(dataDir, state === 'absent' ? undefined : 0);
-  if (state === 'absent') {
-    if (running === null) return null;
-    if (address !== null) throw servedElsewhere(running, listen === null);
+  const running = await findRunning(setting('dataDir'));
+  if (running === null) return null;
+  const refusing = await refusalOf(consoleUrlOf(running, io), io);
+  if (running !== 'unknown') {
+    const { startedAtUs, pid } = running;
+    return { startedAtUs, pid, refusing, queue: null };
   }
-  if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
-  const now = nowUs();
-  const up = (await completeness.uptimes(now - heartbeatMaxAgeUs)).at(-1);
-  const refusing = state === 'refusing' ? sentence(reason) : null;
-  const own = isSameListener(running ?? 'unknown', listen) ? running : null;
-  const { pid, startedAtUs } =
-    own === null || own === 'unknown' ? { pid: null, startedAtUs: up?.fromUs ?? null } : own;
-  return { startedAtUs, pid, refusing, queue: null };
+  const up = (await completeness.uptimes(io.nowUs() - heartbeatMaxAgeUs)).at(-1);
+  return { startedAtUs: up?.fromUs ?? null, pid: null, refusing, queue: null };
 }
 
-const unlistening = { state: 'absent', reason: '' } as const;
-
-/** Returns the private listener of a receiver that only reads queues; null without one. */
-function probedAddress(setting: StatusSources['setting']): ProbedAddress | null {
-  const listen = setting('listen');
-  if (listen !== null) {
-    const credentials = setting('credentials').pairs.at(-1) ?? null;
-    return { listen, secure: setting('secure'), credentials };
-  }
-  const console = setting('console');
-  return console === null ? null : { listen: console.listen, secure: false, credentials: null };
+/** Returns the private listener of the receiver; if its file is missing, that of the settings. Null without one. */
+function consoleUrlOf(running: RunningNote | 'unknown', io: Io): string | null {
+  if (running !== 'unknown') return running.consoleUrl;
+  const listen = checkConfig(io, ['console']).config.console?.listen;
+  return listen === undefined || listen.port === 0 ? null : localUrl(listen);
 }
-
-function servedElsewhere(running: RunningNote | 'unknown', onlyReads: boolean): AppError {
-  const variable = onlyReads ? 'EARSHOT_CONSOLE_LISTEN' : 'EARSHOT_LISTEN';
-  return new AppError(
-    'unavailable',
-    `Nothing listens at ${variable}, but a receiver uses this data directory: ${runningText(running)}.`,
-    { advice: 'Run the command with the settings of that receiver.' },
-  );
-}
-
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** Formats the headline and an evaluation of each part. */
 export function statusReport(status: Pick<Status, 'parts'>): report.Report {
@@ -210,26 +182,12 @@ export function statusReport(status: Pick<Status, 'parts'>): report.Report {
   };
 }
 
-/** Returns the private listener of a receiver that only reads queues. */
-async function addressOf(io: Io): Promise<ProbedAddress> {
-  if (await needsEndpoint(io)) return loadConfig(io, ['health']).health;
-  const { console } = loadConfig(io, ['console']);
-  if (console !== null && console.listen.port !== 0)
-    return { listen: console.listen, secure: false, credentials: null };
-  throw new AppError(
-    'configuration',
-    'This command needs EARSHOT_CONSOLE_LISTEN with a fixed port, because the receiver has no public listener.',
-    { advice: 'Set EARSHOT_CONSOLE_LISTEN, or use `earshot status`.' },
-  );
-}
-
 export const healthCommand = defineCommand('health', {
   description: 'Check if the receiver on this machine can store notifications now.',
-  help: `Use the command for health checks of containers, and in scripts. The command sends a request to
-EARSHOT_LISTEN with the endpoint credentials, and therefore needs the settings of the receiver. If
-all subscriptions are pull, then the request is sent to EARSHOT_CONSOLE_LISTEN. Over
-HTTPS, the certificate is not verified, because the address is local. The receiver reports success
-if a commit to disk succeeded in the last few seconds. For all other checks, run \`earshot doctor\`.
+  help: `Use the command for health checks of containers, and in scripts. The command finds the receiver of the
+data directory, and asks its private listener (EARSHOT_CONSOLE_LISTEN), which reports success if a
+commit to disk succeeded in the last few seconds. Without a private listener, the command only
+checks that the receiver runs. For all other checks, run \`earshot doctor\`.
 
 Exit codes: 0 healthy, 1 not healthy (reason on standard error), 2 wrong usage or configuration.
 
@@ -238,13 +196,22 @@ Examples:
   $ docker exec earshot earshot admin health > /dev/null    use the exit code, in a container
   $ until earshot admin health; do sleep 2; done    wait until the receiver accepts notifications`,
   run: async (io) => {
-    const { state, origin, reason } = await probeReceiver(await addressOf(io), io.signal);
-    if (state !== 'accepting') {
-      throw new AppError(
-        'unavailable',
-        `The receiver does not accept notifications (${origin}): ${reason}.`,
-      );
+    const { dataDir } = loadConfig(io, ['dataDir']);
+    const running = await findRunning(dataDir);
+    if (running === null) {
+      throw new AppError('unavailable', `No receiver uses ${dataDir}.`, {
+        advice: 'Start the receiver with `earshot start`.',
+      });
     }
-    io.stdout.write(`The receiver accepts notifications (${origin}).\n`);
+    const consoleUrl = consoleUrlOf(running, io);
+    const refusal = await refusalOf(consoleUrl, io);
+    if (refusal !== null) {
+      throw new AppError('unavailable', `The receiver does not accept notifications. ${refusal}`);
+    }
+    const state =
+      consoleUrl === null
+        ? 'runs. Its private listener is off, so its state is not known.'
+        : `accepts notifications (${consoleUrl}).`;
+    io.stdout.write(`The receiver ${state}\n`);
   },
 });

@@ -14,7 +14,6 @@ import {
   configWith,
   type Env,
   environment,
-  minimalEnv,
   problemsWith,
   refusalOf,
   wholeTextOf,
@@ -63,18 +62,6 @@ describe('the configuration of start', () => {
       logLevel: 'info',
     });
   });
-});
-
-it('the receiver probe uses the listener, its scheme and the pair that the catalogue receives', () => {
-  const readHealth = (env: Env) => loadConfig(ownEnvironment(env), ['health']).health;
-  expect(readHealth({ ...minimalEnv, EARSHOT_TLS: 'off' })).toEqual({
-    ...{ listen: { host: '0.0.0.0', port: 8443 }, secure: false },
-    credentials: { username: 'catalogue', password: 'a long password' },
-  });
-  expect(refusalOf(() => readHealth({ EARSHOT_LISTEN: '127.0.0.1:0' })).details).toEqual([
-    expect.stringContaining('has port 0'),
-    expect.stringContaining('No endpoint credentials are configured'),
-  ]);
 });
 
 describe('the private listener', () => {

@@ -1,21 +1,21 @@
 /** `earshot status`: one screen for people, JSON for programs, with and without a running receiver. */
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../core/http/answering-server.ts';
 import { type FakeIoOptions, nowUs, version } from '../../helpers/fake-io.ts';
 import { filledContext, hourUs, numbered, withStore } from '../../helpers/filled-store.ts';
-import { freePort } from '../../helpers/free-ports.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { registration } from '../alerts/watch-context.ts';
+import { markReceiver } from './marked-receiver.ts';
 import { activeAlert } from './status-facts.ts';
 
 const password = 'a:long-secret';
 
-/** A data directory with one subscription and two notifications; by default no receiver listens. */
-async function openContext(port?: number) {
+const ready = { body: 'ready' };
+
+/** A data directory with one subscription and two notifications; with an answer, a receiver runs. */
+async function openContext(answer?: Answer) {
   const context = await filledContext(numbered(1, 2));
   await withStore(context.dataDir, async ({ administration, completeness }) => {
     const times = { activityAtUs: nowUs - hourUs, notifiedAtUs: nowUs - hourUs };
@@ -27,27 +27,16 @@ async function openContext(port?: number) {
   const env = {
     EARSHOT_DATA_DIR: context.dataDir,
     EARSHOT_TLS: 'off',
-    EARSHOT_LISTEN: `127.0.0.1:${port ?? (await freePort())}`,
     EARSHOT_ENDPOINT_USERNAME: 'catalogue',
     EARSHOT_ENDPOINT_PASSWORD: password,
     // No index in this context.
     EARSHOT_INDEX: 'off',
   };
+  if (answer !== undefined) await markReceiver(context.dataDir, answer);
   const workingDir = temporaryDirectory();
   const status = (argv: readonly string[] = [], { env: more = {}, ...rest }: FakeIoOptions = {}) =>
     context.earshot(['status', ...argv], { workingDir, ...rest, env: { ...env, ...more } });
   return { ...context, env, workingDir, status };
-}
-
-/** Answers the probe with this status, as a receiver would. */
-async function listening(answer: number): Promise<number> {
-  const server = createServer((incoming, outgoing) => {
-    outgoing.writeHead(incoming.url === '/notifications' ? answer : 404).end();
-  });
-  onTestFinished(() => void server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
 }
 
 /** The line of a part with its continuation lines. */
@@ -77,7 +66,7 @@ describe('earshot status', () => {
   });
 
   it('has the facts and the levels with --json', async () => {
-    const { status } = await openContext(await listening(200));
+    const { status } = await openContext(ready);
     const { code, out } = await status(['--json', '--check']);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
@@ -100,10 +89,9 @@ describe('earshot status reports the cause of a problem:', () => {
     const { code, out, err } = await status([], { env });
     expect(code).toBe(2);
     expect(part(out, 'subscriptions')).toContain('sea-ice (running, last notification 60 min ago)');
-    expect(part(out, 'receiver')).toMatch(/^\? {2}receiver .*The settings have problems/);
     const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
     expect(log.lastPosition).toBe(2);
-    expect(failures.map((one: { part: string }) => one.part)).toEqual(['receiver', 'certificate']);
+    expect(failures.map((one: { part: string }) => one.part)).toEqual(['certificate']);
     expect(err).toContain('No endpoint credentials are configured');
     expect(err).toContain('HTTPS needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY');
   });
@@ -120,17 +108,15 @@ describe('earshot status reports the cause of a problem:', () => {
     }
   });
 
-  it('another receiver, or another program, answers', async () => {
-    const other = await openContext(await listening(401));
-    expect(part((await other.status()).out, 'receiver')).toMatch(
-      /^\? {2}receiver .*[Tt]he receiver has different credentials\. Run this command with the settings of the receiver\./,
+  it('a receiver that cannot store', async () => {
+    const { status } = await openContext({ status: 503, body: 'store' });
+    expect(part((await status()).out, 'receiver')).toMatch(
+      /^!! receiver .*Notifications are refused: The receiver cannot store/,
     );
-    const foreign = await openContext(await listening(302));
-    expect(part((await foreign.status()).out, 'receiver')).toMatch(/Another program answers/);
   });
 
   it('an unreadable earshot.config.ts, next to all other parts', async () => {
-    const { status, workingDir } = await openContext(await listening(200));
+    const { status, workingDir } = await openContext(ready);
     writeFileSync(
       join(workingDir, 'earshot.config.ts'),
       'export default { subscriptions: {}, sinks: { act: {} } };\n',

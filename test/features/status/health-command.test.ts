@@ -1,120 +1,99 @@
 /** `earshot admin health`: the results that a container's health check gets. */
-import { once } from 'node:events';
-import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
-import { AppError } from '../../../src/core/terms/app-error.ts';
-import type { Intake } from '../../../src/core/terms/ports.ts';
+import { markServed } from '../../../src/receiver/running-receiver.ts';
+import type { Answer } from '../../core/http/answering-server.ts';
 import { expectEnd, runCommand } from '../../helpers/fake-io.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { goodPair, startReceiver, startReceiverWith } from '../../receiver/running-receiver.ts';
+import { markReceiver } from './marked-receiver.ts';
 
-const takes = (url: string) => ({
-  code: 0,
-  out: `The receiver accepts notifications (${url}).\n`,
-  err: '',
-});
-
-function health(port: number, env: Record<string, string> = {}) {
-  return runCommand('admin health', {
-    env: {
-      EARSHOT_LISTEN: `127.0.0.1:${port}`,
-      EARSHOT_ENDPOINT_USERNAME: goodPair.username,
-      EARSHOT_ENDPOINT_PASSWORD: goodPair.password,
-      ...env,
-    },
-  });
-}
-
-async function portOf(server: Server, host = '127.0.0.1'): Promise<number> {
-  onTestFinished(() => void server.close());
-  server.listen(0, host);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegExp): void {
-  expect(ended).toMatchObject({ code: 1, out: '' });
-  expect(ended.err).toMatch(
-    /^earshot: The receiver does not accept notifications \(https?:\/\/[^ ]+\): /,
-  );
-  expect(ended.err).toMatch(reason);
-  expect(ended.err.trim().split('\n')).toHaveLength(1);
-  expect(ended.err).not.toContain(goodPair.password);
-}
+const health = (dataDir: string, env: Record<string, string> = {}) =>
+  runCommand('admin health', { env: { EARSHOT_DATA_DIR: dataDir, ...env } });
 
 describe('earshot admin health', () => {
-  it('exits with 0 and one line when the receiver, here on all addresses, accepts notifications', async () => {
-    const { port } = await startReceiver();
-    const ended = await health(port, { EARSHOT_LISTEN: `0.0.0.0:${port}` });
-    expect(ended).toMatchObject(takes(`https://127.0.0.1:${port}`));
-  });
-
-  it('uses plain HTTP with EARSHOT_TLS=off, also over IPv6', async () => {
-    let authorization: string | undefined;
-    const server = createHttpServer((incoming, outgoing) => {
-      authorization = incoming.headers.authorization;
-      outgoing.writeHead(incoming.url === '/notifications' ? 200 : 404).end();
+  it('exits with 0 and one line when the receiver accepts notifications, whatever other settings are', async () => {
+    const dataDir = temporaryDirectory();
+    const url = await markReceiver(dataDir, { body: 'ready' });
+    const ended = await health(dataDir, { EARSHOT_CONSOLE_LISTEN: 'off' });
+    expect(ended).toMatchObject({
+      ...{ code: 0, out: `The receiver accepts notifications (${url}).\n`, err: '' },
     });
-    const port = await portOf(server, '::1');
-    const ended = await health(port, { EARSHOT_TLS: 'off', EARSHOT_LISTEN: `[::]:${port}` });
-    expect(ended).toMatchObject(takes(`http://[::1]:${port}`));
-    expect(authorization).toBe(`Basic ${btoa(`${goodPair.username}:${goodPair.password}`)}`);
   });
 
-  it('logs in with the newest credentials of the data directory', async () => {
-    const { port } = await startReceiver();
-    const dataDir = join(temporaryDirectory(), 'data');
-    await writeCredentialsFile(dataDir, [
-      { username: 'old', password: 'the old password' },
-      goodPair,
-    ]);
-    const env = { EARSHOT_LISTEN: `127.0.0.1:${port}`, EARSHOT_DATA_DIR: dataDir };
-    expect(await runCommand('admin health', { env })).toMatchObject({ code: 0 });
+  it('exits with 0 while a receiver without a private listener runs', async () => {
+    const dataDir = temporaryDirectory();
+    await markReceiver(dataDir, null);
+    const { out } = await expectEnd(health(dataDir), 0);
+    expect(out).toContain('its state is not known');
+  });
+
+  it('asks the address of the settings while the file of the receiver is missing', async () => {
+    const dataDir = temporaryDirectory();
+    const url = await markReceiver(dataDir, { body: 'ready' });
+    rmSync(join(dataDir, 'receiver.json'));
+    const listen = { EARSHOT_CONSOLE_LISTEN: new URL(url ?? '').host };
+    await expectEnd(health(dataDir, listen), 0);
+  });
+
+  it('exits with 1 when no receiver runs, also after one was killed', async () => {
+    const dataDir = temporaryDirectory();
+    await expectEnd(health(dataDir), 1, /^earshot: No receiver uses .* Start the receiver with/);
+    const mark = await markServed(dataDir, silentLog);
+    mark.stop();
+    await expectEnd(health(dataDir), 1, /No receiver uses/);
+  });
+
+  it.each<[string, Answer, RegExp]>([
+    ['cannot store', { status: 503, body: 'store' }, /cannot store notifications\. Check the log/],
+    ['has no certificate', { status: 503, body: 'certificate' }, /There is no valid certificate/],
+    [
+      'has no writer',
+      { status: 503, body: 'writer\nstore' },
+      /The database writer does not answer/,
+    ],
+    ['is another program', { status: 302 }, /Another program answers at .* \(HTTP status 302\)/],
+    ['breaks the connection', 'cut', /does not answer at .*: the connection was lost/],
+    ['does not answer in five seconds', 'hang', /does not answer at .*: it did not answer in time/],
+  ])('exits with 1 and the reason when the receiver %s', async (_title, answer, reason) => {
+    const dataDir = temporaryDirectory();
+    await markReceiver(dataDir, answer);
+    const { err } = await expectEnd(health(dataDir), 1, reason);
+    expect(err).toMatch(/^earshot: The receiver does not accept notifications\. .*\n$/);
+  });
+
+  it('exits with 1 when the private listener is gone', async () => {
+    const dataDir = temporaryDirectory();
+    const mark = await markServed(dataDir, silentLog);
+    onTestFinished(() => mark.stop());
+    const listen = { EARSHOT_CONSOLE_LISTEN: `127.0.0.1:${await freePort()}` };
+    await expectEnd(health(dataDir, listen), 1, /the connection was refused \(ECONNREFUSED\)/);
+  });
+
+  it('exits with 2 for an unknown variable', async () => {
+    const env = { EARSHOT_LISTN: 'off' };
+    await expectEnd(health(temporaryDirectory(), env), 2, /Did you mean EARSHOT_LISTEN\?/);
   });
 });
 
-describe('earshot admin health exits with 1 and the reason', () => {
-  it('when nothing listens', async () => {
-    const server = createTcpServer();
-    const port = await portOf(server);
-    server.close();
-    expectUnhealthy(
-      await health(port),
-      /: the connection was refused \(ECONNREFUSED\)\. Start the receiver/,
-    );
-  });
-
-  it('when the receiver has other credentials', async () => {
-    const { port } = await startReceiver();
-    const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another password' });
-    expectUnhealthy(ended, /: the receiver has different credentials/);
-  });
-
-  it('when nothing can be stored', async () => {
-    const intake: Intake = {
-      accept: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
-      checkWritable: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
-    };
-    const { port } = await startReceiverWith(intake);
-    expectUnhealthy(
-      await health(port),
-      /: the receiver cannot store notifications\. Check the log/,
-    );
-  });
-
-  it('when there is no answer within five seconds', async () => {
-    const port = await portOf(createTcpServer());
-    expectUnhealthy(await health(port), /: the receiver did not answer within 5 s\./);
-  });
-});
-
-it('earshot admin health exits with 2 and every problem of the configuration', async () => {
+it('a data directory has one receiver: a second one is refused, and the next one starts after the first', async () => {
   const dataDir = temporaryDirectory();
-  const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
-  const { err } = await expectEnd(runCommand('admin health', { env }), 2);
-  for (const part of ['Did you mean EARSHOT_LISTEN?', 'No endpoint credentials', 'has port 0'])
-    expect(err).toContain(part);
+  const first = await markServed(dataDir, silentLog);
+  const second = () => markServed(dataDir, silentLog);
+  await expect(second()).rejects.toMatchObject({
+    code: 'conflict',
+    text: expect.stringMatching(/unknown process.*stop it first: Ctrl-C in its terminal/),
+  });
+  const listen = { host: '::', port: 8443 };
+  await first.describe({
+    ...{ pid: 4711, startedAtUs: 0, publicUrl: 'https://earshot.example.org', listen },
+    consoleUrl: 'http://127.0.0.1:8080',
+  });
+  await expect(second()).rejects.toThrow(
+    'process 4711, https://earshot.example.org, listening on [::]:8443, queries on http://127.0.0.1:8080, running since 1970-01-01 00:00 UTC',
+  );
+  first.stop();
+  (await second()).stop();
 });

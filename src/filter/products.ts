@@ -104,14 +104,6 @@ export interface Products {
     },
     signal?: AbortSignal,
   ): Promise<Timeliness>;
-  /**
-   * Returns the delays of notifications received in [sinceUs, untilUs), by subscription; null for paths without a
-   * name.
-   */
-  delays(
-    options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
-    signal?: AbortSignal,
-  ): Promise<SubscriptionDelays[]>;
 }
 
 /** The existing products of a mission and a product type. Null: products without this value. */
@@ -287,11 +279,6 @@ function inSeconds<Name extends string>(
     return [name, { count, negative, ...seconds }];
   });
   return Object.fromEntries(values) as Record<Name, z.output<typeof percentiles>>;
-}
-
-/** Delays of a subscription. */
-export interface SubscriptionDelays extends StageDelays {
-  subscription: string | null;
 }
 
 /** Delays by hour of receipt, and by collection. */

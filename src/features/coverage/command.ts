@@ -11,7 +11,12 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs, weekUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/text.ts';
 import type { CompletenessReader } from './completeness.ts';
-import { type CoverageReport, neverRegistered, readCoverage, toCoverageJson } from './coverage.ts';
+import {
+  neverRegistered,
+  readSubscriptionCoverage,
+  type SubscriptionCoverage,
+  toCoverageJson,
+} from './coverage.ts';
 import { coverageReport } from './report.ts';
 import { comparisonOff } from './settings.ts';
 
@@ -30,8 +35,7 @@ hour with the catalogue, and again a day later. \`earshot reconcile\` compares i
   missing    events that are not in the log
   compared   number of compared hours, and number of due hours
   complete   share of the expected events that are in the log
-An hour is shown as pruned if \`earshot prune\` has deleted notifications of this hour. p50 is the
-median delay.
+An hour is shown as pruned if \`earshot prune\` has deleted notifications of this hour.
 
 Fields of --json: those of /api/coverage (docs/reference/http.md).
 
@@ -58,17 +62,12 @@ async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
   const { fromUs: sinceUs, toUs: untilUs, nowUs } = readWindow(flags, io, { backUs: weekUs });
   const window = { sinceUs, untilUs, subscription, nowUs };
   // Settings and flags are checked before anything is opened.
-  await withParts(io, ['reader', 'products'], async ({ reader: { completeness }, products }) => {
-    const report = await readCoverage({ completeness, products }, window, io.signal);
-    if (report.subscriptions.length === 0) throw await nothingToShow(completeness, subscription);
-    const document = toCoverageJson(report, whyOff);
-    if (flags.json) await printJson(io.stdout, document);
-    else {
-      const { subscriptions, delays } = report;
-      const context = { comparisonOff: whyOff, nowUs };
-      await printReport(io, coverageReport(subscriptions, delays, context));
-    }
-    refuseMissing(report);
+  await withParts(io, ['reader'], async ({ reader: { completeness } }) => {
+    const reports = await readSubscriptionCoverage(completeness, window);
+    if (reports.length === 0) throw await nothingToShow(completeness, subscription);
+    if (flags.json) await printJson(io.stdout, toCoverageJson(reports, window, whyOff));
+    else await printReport(io, coverageReport(reports, { comparisonOff: whyOff, nowUs }));
+    refuseMissing(reports);
   });
 }
 
@@ -90,7 +89,7 @@ async function nothingToShow(
   return new AppError('usage', message, { advice });
 }
 
-function refuseMissing({ subscriptions }: CoverageReport): void {
+function refuseMissing(subscriptions: readonly SubscriptionCoverage[]): void {
   const missing = subscriptions.reduce((sum, one) => sum + one.missing, 0);
   if (missing === 0) return;
   const events = missing === 1 ? '1 event is' : `${countText(missing)} events are`;

@@ -7,16 +7,10 @@
  */
 
 import { z } from 'zod';
-import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs, hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
-import {
-  delayFields,
-  delaysInSeconds,
-  type Products,
-  type SubscriptionDelays,
-} from '../../filter/products.ts';
 import {
   type CompletenessReader,
   type Definition,
@@ -99,16 +93,7 @@ export const coverageSchema = z.object({
   untilUs: z.number(),
   comparison: comparisonFields,
   missing: count.describe('Missing events of all subscriptions.'),
-  subscriptions: z.array(
-    z.object({
-      ...coverageSummaryFields,
-      hours: z.array(hourFields),
-      delays: z
-        .object(delayFields)
-        .nullable()
-        .describe('Delays, in seconds, of the notifications that were received in these hours.'),
-    }),
-  ),
+  subscriptions: z.array(z.object({ ...coverageSummaryFields, hours: z.array(hourFields) })),
 });
 
 export interface CoverageSummary extends Omit<SummaryDocument, 'nextComparisonUs'> {
@@ -261,40 +246,14 @@ export function sumCoverage(
   });
 }
 
-interface CoverageQuestion {
+export interface CoverageQuestion {
   sinceUs: number;
   untilUs: number;
   subscription?: string | undefined;
   nowUs: number;
 }
 
-export interface CoverageReport {
-  sinceUs: number;
-  untilUs: number;
-  subscriptions: SubscriptionCoverage[];
-  /** Null without a product index. */
-  delays: SubscriptionDelays[] | null;
-}
-
 /** Reports the whole hours that contain the window. Rejects with `unavailable` when the store cannot be read. */
-export async function readCoverage(
-  {
-    completeness,
-    products,
-  }: { completeness: CompletenessReader; products: Pick<Products, 'delays'> },
-  question: CoverageQuestion,
-  signal?: AbortSignal,
-): Promise<CoverageReport> {
-  const { untilUs, subscription } = question;
-  const sinceUs = hourOf(question.sinceUs);
-  const [subscriptions, delays] = await Promise.all([
-    readSubscriptionCoverage(completeness, question),
-    products.delays({ sinceUs, untilUs, subscription }, signal).catch(unlessThereIsNone),
-  ]);
-  return { sinceUs, untilUs, subscriptions, delays };
-}
-
-/** Reports the same without delays. */
 export async function readSubscriptionCoverage(
   completeness: CompletenessReader,
   { sinceUs, untilUs, subscription, nowUs }: CoverageQuestion,
@@ -312,26 +271,18 @@ export async function readSubscriptionCoverage(
   return reportCoverage({ ...window, definitions, hours, unprunedSinceUs, nowUs, isNamed });
 }
 
-function unlessThereIsNone(error: unknown): null {
-  if (isAppError(error, 'unavailable')) return null;
-  throw error;
-}
-
-/**
- * Converts a report to JSON. Shares are 0 to 1, delays in seconds, null if not known. `delays` cover the
- * notifications received within the report; null without a product index.
- */
-export function toCoverageJson(report: CoverageReport, comparisonOff: string | null) {
-  const { subscriptions, delays } = report;
+/** Converts a report to JSON. Shares are 0 to 1, null if not known. */
+export function toCoverageJson(
+  subscriptions: readonly SubscriptionCoverage[],
+  { sinceUs, untilUs }: CoverageQuestion,
+  comparisonOff: string | null,
+) {
   return toJson(coverageSchema, {
-    ...report,
-    comparison: toComparison(comparisonOff),
+    ...{ sinceUs: hourOf(sinceUs), untilUs, comparison: toComparison(comparisonOff) },
     missing: subscriptions.reduce((sum, { missing }) => sum + missing, 0),
-    subscriptions: subscriptions.map(({ hours, ...summary }) => ({
-      ...toSummary(summary, comparisonOff),
-      hours,
-      delays: delaysOf(delays?.find((one) => one.subscription === summary.subscription)),
-    })),
+    subscriptions: subscriptions.map(({ hours, ...summary }) => {
+      return { ...toSummary(summary, comparisonOff), hours };
+    }),
   });
 }
 
@@ -346,10 +297,6 @@ export function toSummary(
   comparisonOff: string | null,
 ) {
   return { ...counts, nextComparisonUs: comparisonOff === null ? nextDueAtUs : null };
-}
-
-function delaysOf(delays: SubscriptionDelays | undefined) {
-  return delays === undefined ? null : delaysInSeconds(delays);
 }
 
 /** Partly compared hours (by a command, before their end) do not count yet. */

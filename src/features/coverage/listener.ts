@@ -22,12 +22,7 @@ import { renderReport } from '../../core/page/render-report.ts';
 import { weekUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
-import {
-  coverageSchema,
-  readCoverage,
-  readSubscriptionCoverage,
-  toCoverageJson,
-} from './coverage.ts';
+import { coverageSchema, readSubscriptionCoverage, toCoverageJson } from './coverage.ts';
 import { coverageReport } from './report.ts';
 import { comparisonOffBy } from './settings.ts';
 
@@ -50,7 +45,7 @@ export const coveragePage: PageRoute = {
     const shown =
       reports.length === 0
         ? { title: 'Coverage', blocks: [nothing(state)] }
-        : coverageReport(reports, null, { comparisonOff: comparisonOffBy(parts), nowUs });
+        : coverageReport(reports, { comparisonOff: comparisonOffBy(parts), nowUs });
     return {
       title: 'Coverage',
       refresh: state.until === undefined,
@@ -81,9 +76,7 @@ const coverageQuery = z.strictObject({
 });
 
 /** `/api/coverage`. */
-function coverageRoute(
-  parts: Pick<ConsoleParts, 'completeness' | 'products' | 'setting' | 'nowUs'>,
-): ApiRoute {
+function coverageRoute(parts: Pick<ConsoleParts, 'completeness' | 'setting' | 'nowUs'>): ApiRoute {
   return apiRoute({
     path: '/api/coverage',
     operationId: 'showCoverage',
@@ -91,12 +84,12 @@ function coverageRoute(
     description: `An event belongs to the hour of its date in the catalogue. A request can cover at most ${periodDaysMax} days.`,
     query: coverageQuery,
     answer: jsonSchemaOf(coverageSchema),
-    respond: async ({ since, until, subscription }, _url, signal) => {
+    respond: async ({ since, until, subscription }) => {
       const nowUs = parts.nowUs();
       const period = periodOf({ since, until }, { nowUs, backUs: weekUs });
       const question = { ...period, subscription, nowUs };
-      const report = await readCoverage(parts, question, signal);
-      return { body: toCoverageJson(report, comparisonOffBy(parts)) };
+      const reports = await readSubscriptionCoverage(parts.completeness, question);
+      return { body: toCoverageJson(reports, question, comparisonOffBy(parts)) };
     },
   });
 }

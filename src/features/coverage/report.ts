@@ -2,8 +2,7 @@
 
 import { formatDateUs, hourUs } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
-import { counted, countText, lengthText } from '../../core/terms/text.ts';
-import type { SubscriptionDelays } from '../../filter/products.ts';
+import { counted, countText } from '../../core/terms/text.ts';
 import {
   type CoverageSummary,
   isDue,
@@ -23,10 +22,9 @@ export interface CoverageContext {
   nowUs: number;
 }
 
-/** Reports coverage. `delays` are null without a product index, or if they are not shown. */
+/** Reports coverage. */
 export function coverageReport(
   all: readonly SubscriptionCoverage[],
-  delays: readonly SubscriptionDelays[] | null,
   context: CoverageContext,
 ): report.Report {
   const ranges = all.flatMap((one) => rangesOf(one, ({ missing }) => missing > 0));
@@ -42,7 +40,6 @@ export function coverageReport(
         : []),
       ...openBlocks(all, context),
       hoursBlock(all),
-      ...delayBlocks(delays),
     ],
   };
 }
@@ -166,40 +163,4 @@ function openBlocks(
       const next = isDue(one, context) ? ' To compare now: `earshot reconcile`.' : '';
       return report.text(`${one.subscription}: ${state}${next}`);
     });
-}
-
-const delayNames = {
-  sensingToPublication: 'sensing to publication',
-  publicationToNotification: 'publication to notification',
-  notificationToReceipt: 'notification to receipt',
-} as const;
-
-function delayBlocks(delays: readonly SubscriptionDelays[] | null): report.Block[] {
-  const rows = (delays ?? []).flatMap((one) =>
-    Object.entries(delayNames).flatMap(([key, delay]) => {
-      const found = one[key as keyof typeof delayNames];
-      return found === null ? [] : [{ name: one.subscription ?? '-', delay, ...found }];
-    }),
-  );
-  if (rows.length === 0) return [];
-  type Row = (typeof rows)[number];
-  const duration = (key: 'p50Ms' | 'p90Ms' | 'p99Ms' | 'maxMs', title: string) => ({
-    ...{ title, isNumber: true },
-    value: ({ [key]: ms }: Row) => `${ms < 0 ? '-' : ''}${lengthText(Math.abs(ms) * 1_000)}`,
-  });
-  return [
-    report.table(
-      'Delays',
-      [
-        { title: 'subscription', grows: true, value: ({ name }: Row) => name },
-        { title: 'delay', value: ({ delay }: Row) => delay },
-        { title: 'of', isNumber: true, drop: 2, value: ({ count }: Row) => count },
-        duration('p50Ms', 'p50'),
-        { ...duration('p90Ms', 'p90'), drop: 3 },
-        duration('p99Ms', 'p99'),
-        { ...duration('maxMs', 'longest'), drop: 1 },
-      ],
-      rows,
-    ),
-  ];
 }

@@ -1,6 +1,5 @@
 /** The routes of `/api`, as a program uses them. `open-api.test.ts` tests their parameters and fields. */
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/core/terms/app-error.ts';
 import { hourUs } from '../../../src/core/terms/dates.ts';
 import type { NotificationQuery } from '../../../src/core/terms/ports.ts';
 import {
@@ -310,23 +309,17 @@ function compared(hoursAgo: number, pushed: number, missing: number): HourCovera
 async function openCompared() {
   const hours = [compared(2, 5, 0), compared(1, 3, 1)];
   const completeness = createMemoryCompleteness({ definitions, hours });
-  const context = await openConsole({ completeness });
-  const delay = { count: 8, negative: 0, p50Ms: 1_500, p90Ms: 2_000, p99Ms: 3_000, maxMs: 4_000 };
-  const delays = { sensingToPublication: delay, publicationToNotification: delay };
-  context.products.late = [{ subscription: 'alps', ...delays, notificationToReceipt: null }];
-  return context;
+  return openConsole({ completeness });
 }
 
 describe('/api/coverage', () => {
-  it('reports each subscription and hour, and the delays', async () => {
+  it('reports each subscription and hour', async () => {
     const { get } = await openCompared();
     const { json } = await get('/api/coverage?since=2026-05-02T08:30:00Z&subscription=alps');
     const none = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
     const hour = (at: string, state: string, counts: object = {}) => ({
       ...{ hour: `2026-05-02T${at}:00:00.000000Z`, state, ...none, ...counts },
     });
-    const delay = { count: 8, negative: 0, p50: 1.5, p90: 2, p99: 3, max: 4 };
-    const delays = { sensingToPublication: delay, publicationToNotification: delay };
     expect(json).toEqual({
       ...{ since: '2026-05-02T08:00:00.000000Z', until: '2026-05-02T12:00:00.000000Z' },
       ...{ missing: 1, comparison: { automatic: true, reason: null } },
@@ -342,19 +335,9 @@ describe('/api/coverage', () => {
             hour('10', 'pushed', { expected: 5, pushed: 5 }),
             hour('11', 'missing', { expected: 4, pushed: 3, missing: 1 }),
           ],
-          delays: { ...delays, notificationToReceipt: null },
         },
       ],
     });
-  });
-
-  it('has no delays without an index, and reports its own failure as an internal error', async () => {
-    const context = await openCompared();
-    context.products.failure = new AppError('unavailable', 'There is no product index yet.');
-    const { json } = await context.get('/api/coverage');
-    expect(json.subscriptions[0]).toMatchObject({ expected: 9, delays: null });
-    context.products.failure = new Error('broken');
-    expect(await context.get('/api/coverage')).toMatchObject({ status: 500 });
   });
 });
 

@@ -31,7 +31,6 @@ import type {
   ProductQuery,
   ProductRow,
   Products,
-  SubscriptionDelays,
   Timeliness,
 } from '../../../src/filter/products.ts';
 import { createCredentialCheck, createGate } from '../../../src/receiver/basic-auth.ts';
@@ -250,8 +249,6 @@ type ProductRecord = FoundProduct['record'];
 export interface MemoryProducts extends Products {
   add(entity: Entity, ...records: ProductRecord[]): void;
   state: IndexState;
-  /** Delays of pushed notifications. */
-  late: SubscriptionDelays[];
   timelinessOf(query: Parameters<Products['timeliness']>[0]): Timeliness;
   /** When set, every call fails with it. */
   failure: Error | null;
@@ -275,7 +272,6 @@ export function createMemoryProducts(): MemoryProducts {
   };
   const memory: MemoryProducts = {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
-    late: [],
     timelinessOf: () => ({
       total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
       ...{ hours: [], collections: [] },
@@ -321,10 +317,6 @@ export function createMemoryProducts(): MemoryProducts {
     timeliness: async (query) => {
       intact();
       return memory.timelinessOf(query);
-    },
-    delays: async ({ subscription }) => {
-      intact();
-      return memory.late.filter((one) => [undefined, one.subscription].includes(subscription));
     },
   };
   return memory;

@@ -35,7 +35,6 @@ async function openWithAll() {
   const delay = { count: 1, negative: 0, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
   const early = { sensingToPublication: delay, publicationToNotification: delay };
   const all = { ...early, notificationToReceipt: delay };
-  context.products.late = [{ subscription: 'alps', ...all }];
   context.products.timelinessOf = () => ({
     total: { ...all, sensingToReceipt: delay, publicationToReceipt: delay },
     hours: [{ hourUs: fromUs, ...all }],

@@ -8,7 +8,6 @@ import {
   type Facets,
   facetFields,
   type Products,
-  type SubscriptionDelays,
   type Timeliness,
   totalDelays,
 } from '../../../filter/products.ts';
@@ -24,20 +23,6 @@ const rowsPerTurn = 10_000;
 /** Groups whose percentiles are found between two pauses. */
 const groupsPerTurn = 50;
 
-/** Returns the delays by subscription, null first. */
-export async function measureDelays(
-  { index, log, call }: LongQuery,
-  query: Parameters<Products['delays']>[0],
-): Promise<SubscriptionDelays[]> {
-  const bySubscription: Groups<string | null> = new Map();
-  const rows = delayRows(index, narrowByTime(log, query), { collections: false });
-  await readAll(rows, call, ({ subscription, delaysUs }) => {
-    addTo(bySubscription, subscription, delaysUs);
-  });
-  const found = await sorted(bySubscription, call);
-  return found.map(([subscription, delays]) => ({ subscription, ...delays }));
-}
-
 /** Returns the delays by hour of receipt, and by collection, null first. */
 export async function measureTimeliness(
   { index, log, call }: LongQuery,
@@ -47,13 +32,16 @@ export async function measureTimeliness(
   const total = stages.map(() => new Sketch());
   const byHour: Groups<number> = new Map();
   const byCollection: Groups<string | null> = new Map();
-  const rows = delayRows(index, narrowByTime(log, query), { collections: true });
-  await readAll(rows, call, ({ collection, receivedUs, delaysUs }) => {
+  const rows = delayRows(index, narrowByTime(log, query));
+  let examined = 0;
+  for (const { collection, receivedUs, delaysUs } of rows) {
+    examined += 1;
+    if (examined % rowsPerTurn === 0) await call.pause();
     addTo(byCollection, collection, delaysUs);
-    if (requested !== undefined && requested !== collection) return;
+    if (requested !== undefined && requested !== collection) continue;
     for (const [i, sketch] of total.entries()) sketch.add(delaysUs[i] ?? null);
     addTo(byHour, hourOf(receivedUs), delaysUs);
-  });
+  }
   const hours = await sorted(byHour, call);
   const collections = await sorted(byCollection, call);
   return {
@@ -61,19 +49,6 @@ export async function measureTimeliness(
     hours: hours.map(([hourUs, delays]) => ({ hourUs, ...delays })),
     collections: collections.map(([collection, delays]) => ({ collection, ...delays })),
   };
-}
-
-async function readAll(
-  rows: Iterable<DelayRow>,
-  call: LongQuery['call'],
-  add: (row: DelayRow) => void,
-): Promise<void> {
-  let examined = 0;
-  for (const row of rows) {
-    add(row);
-    examined += 1;
-    if (examined % rowsPerTurn === 0) await call.pause();
-  }
 }
 
 /** Delays of each stage, by group. */
@@ -177,7 +152,6 @@ function upperBoundOf(bucket: number): number {
 
 /** A notification with its delays, in microseconds; null if a date is unknown. */
 interface DelayRow {
-  subscription: string | null;
   collection: string | null;
   receivedUs: number;
   /** In the order of `delayStages`, then of `totalDelays`. */
@@ -192,35 +166,32 @@ interface DelayRow {
 function* delayRows(
   index: Database,
   { sinceUs, untilUs, subscription, afterPosition, beforePosition }: NotificationQuery,
-  { collections }: { collections: boolean },
 ): Generator<DelayRow> {
   // Nothing was received in the period.
   if (afterPosition === undefined || beforePosition === undefined) return;
   const condition = subscription === undefined ? 'TRUE' : 'subscription = ?';
-  // Only created products have a time of sensing here: without collections, the others need no lookup.
-  const joined = collections ? 'TRUE' : "e.event = 'created'";
   const named = subscription === undefined ? [] : [subscription];
   const rows = index
     .prepare<unknown[], SelectedDelays>(
-      `SELECT subscription, collection, received_us, published_us - sensing_end_us,
+      `SELECT collection, received_us, published_us - sensing_end_us,
          notification_us - published_us, received_us - notification_us,
          iif(notification_us IS NULL OR published_us IS NULL, NULL, received_us - sensing_end_us),
          iif(notification_us IS NULL, NULL, received_us - published_us)
        FROM (
          SELECT e.*, p.sensing_end_us, p.collection,
            CASE event WHEN 'created' THEN coalesce(event_us, publication_us) END AS published_us
-         FROM product_event e LEFT JOIN product p ON p.id = e.product AND ${joined}
+         FROM product_event e LEFT JOIN product p ON p.id = e.product
          WHERE position > ? AND position < ? AND received_us >= ? AND received_us < ?
        ) WHERE ${condition}`,
     )
     .raw()
     .iterate(afterPosition, beforePosition, sinceUs, untilUs, ...named);
-  for (const [one, collection, receivedUs, ...delaysUs] of rows as Iterable<SelectedDelays>) {
-    yield { subscription: one, collection, receivedUs, delaysUs };
+  for (const [collection, receivedUs, ...delaysUs] of rows as Iterable<SelectedDelays>) {
+    yield { collection, receivedUs, delaysUs };
   }
 }
 
-type SelectedDelays = [string | null, string | null, number, ...(number | null)[]];
+type SelectedDelays = [string | null, number, ...(number | null)[]];
 
 /** Products counted for facets: about 100 ms of work. */
 const facetProductsMax = 10_000;

@@ -22,12 +22,7 @@ import {
   type LongQuery,
   productPage,
 } from './product-queries.ts';
-import {
-  countFacets,
-  measureDelays,
-  measureTimeliness,
-  summarizeCollections,
-} from './product-statistics.ts';
+import { countFacets, measureTimeliness, summarizeCollections } from './product-statistics.ts';
 
 const operations = {
   page: productPage,
@@ -36,7 +31,6 @@ const operations = {
   indexProgress,
   indexedPosition,
   pushedEvents,
-  delays: measureDelays,
   events: eventPage,
   collections: summarizeCollections,
   facets: countFacets,

@@ -43,7 +43,6 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     quickCount: (query, signal) => call(signal).count(selectionOf(query), quickCountMs),
     keyOf,
     ...pick(call(), ['indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
-    delays: (query, signal) => call(signal).delays(query),
     events: (query, signal) => call(signal).events(query),
     collections: (signal) => call(signal).collections(),
     facets: (query, signal) => call(signal).facets(selectionOf(query)),

@@ -50,7 +50,7 @@ async function answersOf(context: ProductContext) {
   const { products } = context;
   const ask = (subscription: string) =>
     products.pushedEvents({ subscription, productIds: manyIds });
-  const delays = await products.delays({ sinceUs: 0, untilUs: atUs(1_000) });
+  const delays = await products.timeliness({ sinceUs: 0, untilUs: atUs(1_000) });
   return {
     test: await ask('test'),
     other: await ask('other'),

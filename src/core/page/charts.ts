@@ -16,43 +16,44 @@ export interface Bar {
   href: string;
 }
 
-/** Period, width and name of a chart. */
+/** Period and name of a chart. */
 interface Axes {
   fromUs: number;
   toUs: number;
   label: string;
-  width: number;
 }
 
 type Scale = (value: number) => number;
 
+/** Width of a chart; a narrow window scrolls it. */
+const width = 900;
+
 /** Height of the labels of the time axis. */
 const bottom = 22;
 
-/** Draws axes with their labels, of which a narrow chart has fewer, and the content between them. */
+/** Draws axes with their labels, and the content between them. */
 function drawChart(
-  { fromUs, toUs, label, width }: Axes,
-  plot: { left: number; right: number; height: number; labelEvery: number },
+  { fromUs, toUs, label }: Axes,
+  plot: { left: number; right: number; height: number },
   grid: readonly (readonly [y: number, text: string])[],
   content: (xOf: Scale) => unknown,
 ): Html {
-  const { left, right, height, labelEvery } = plot;
+  const { left, right, height } = plot;
   const plotWidth = width - left - right;
   const xOf = (us: number) => round(left + ((us - fromUs) / (toUs - fromUs)) * plotWidth);
   const lines = grid.map(
     ([y, text]) => html`<line class="axis" x1="${left}" x2="${width - right}" y1="${y}" y2="${y}"/>
 <text x="${left - 6}" y="${y + 4}" text-anchor="end">${text}</text>`,
   );
-  const ticks = timeTicks(fromUs, toUs).filter((_, i) => width > 600 || i % labelEvery === 0);
-  const times = ticks.map(
+  const times = timeTicks(fromUs, toUs).map(
     ({ us, text }) =>
       html`<text x="${xOf(us)}" y="${height - 5}" text-anchor="middle">${text}</text>`,
   );
-  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><svg class="chart" viewBox="0 0 ${width} ${height}" role="group">
 ${lines}
 ${times}
 ${content(xOf)}
-</svg>`;
+</svg></div>`;
 }
 
 /** Minimum width of the bar of the current hour. */
@@ -60,7 +61,7 @@ const openBarWidth = 6;
 
 /** Draws counts over time. Spans without a bar have the count 0. */
 export function barChart(bars: readonly Bar[], axes: Axes): Html {
-  const plot = { left: 44, right: 0, height: 180, labelEvery: 2 };
+  const plot = { left: 44, right: 0, height: 180 };
   // Half of it is a label, too.
   const top = niceTop(Math.max(2, ...bars.map(({ value }) => value)));
   const base = plot.height - bottom;
@@ -69,7 +70,7 @@ export function barChart(bars: readonly Bar[], axes: Axes): Html {
   return drawChart(axes, plot, grid, (xOf) =>
     bars.map(({ fromUs, toUs, value, href }) => {
       const isOpen = toUs > axes.toUs;
-      const end = Math.min(axes.width, xOf(toUs));
+      const end = Math.min(width, xOf(toUs));
       // The current hour has just begun.
       const x = Math.max(plot.left, Math.min(xOf(fromUs), end - (isOpen ? openBarWidth : 0)));
       const y = yOf(value);
@@ -128,7 +129,7 @@ export const percentileLines = ['p50', 'p90', 'p99'] as const;
 
 /** Draws percentiles over time, on a logarithmic axis. Spans without a point are gaps. */
 export function delayChart(points: readonly DelayPoint[], axes: Axes): Html {
-  const plot = { left: 62, right: 6, height: 230, labelEvery: 3 };
+  const plot = { left: 62, right: 6, height: 230 };
   const [top, base] = [10, plot.height - bottom - 6];
   const ticks = delayTicks(points.flatMap((one) => percentileLines.map((name) => one[name])));
   const [lowest = 0.1, highest = 1] = [ticks[0]?.[0], ticks.at(-1)?.[0]];

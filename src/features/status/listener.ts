@@ -114,12 +114,7 @@ async function arrivalsPanel(
   }
   const label = `Notifications per hour: ${countText(total)} in total, at most ${countText(Math.max(...bars.map(({ value }) => value)))} in an hour`;
   const period = { fromUs: state.sinceUs, toUs: state.untilUs };
-  return panel(
-    'Notifications per hour',
-    html`<div class="for-wide">${barChart(bars, { ...period, label, width: 900 })}</div>
-<div class="for-narrow">${barChart(bars, { ...period, label, width: 420 })}</div>`,
-    remark,
-  );
+  return panel('Notifications per hour', barChart(bars, { ...period, label }), remark);
 }
 
 /** `10 so far since 13:00`, `12 from 11:00 to 12:00` */

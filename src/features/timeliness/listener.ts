@@ -47,7 +47,7 @@ import {
 } from '../../filter/products.ts';
 import { lagHeader, lagHeaders } from '../products/route.ts';
 
-/** With more hours, the charts have no links, and the tables only the newest hours. */
+/** With more hours, the charts have no links. */
 const linkedHoursMax = 750;
 
 const back = '24h';
@@ -145,7 +145,7 @@ function panels(shown: Shown): Html {
     const next = html`Choose a longer period or <a href="${linkTo('/timeliness', { since, until })}">all subscriptions and collections</a>, or check the <a href="/subscriptions">subscriptions</a>.`;
     return panel('Delays', emptyState('No notification was received in this period.', next));
   }
-  return html`<p class="note">Each product passes three stages. Hours are hours of receipt (UTC); ${hasLinks(shown) ? 'an hour in a chart opens its list' : 'the tables link to the list of each hour'}. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
+  return html`<p class="note">Each product passes three stages. Hours are hours of receipt (UTC).${hasLinks(shown) ? ' An hour in a chart opens its list.' : ''} Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
 ${totalsPanel(shown)}
 ${delayStages.map((stage) => stagePanel(stage, shown))}`;
 }
@@ -181,9 +181,8 @@ function stagePanel(stage: DelayStage, shown: Shown): Html {
 ${figures(total)}
 ${total.negative === 0 ? '' : html`<p class="lag">${countText(total.negative)} of ${countText(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
 ${legend()}
-${charts(stage, shown, total)}
-${collectionTable(stage, shown)}
-${hourTable(stage, shown)}`,
+${chart(stage, shown, total)}
+${collectionTable(stage, shown)}`,
   );
 }
 
@@ -215,21 +214,19 @@ function legend(): Html {
   )}</ul>`;
 }
 
-/** Draws the chart for a wide and for a narrow window; the style sheet shows one of them. */
-function charts(stage: DelayStage, shown: Shown, total: DelayPercentiles): Html {
+function chart(stage: DelayStage, shown: Shown, total: DelayPercentiles): Html {
   const { sinceUs, untilUs } = shown.state;
   const label = `${stageTexts[stage].title}, percentiles by hour: median ${delayText(total.p50Ms)}, maximum ${delayText(total.maxMs)}`;
-  const axis = { fromUs: hourOf(sinceUs), toUs: hourOf(untilUs - 1) + hourUs, label };
   const points = shown.hours.flatMap(({ hourUs: fromUs, [stage]: delays }): DelayPoint[] => {
     if (delays === null) return [];
     const list = figuresOf(delays).map(([name, value]) => `${name} ${value}`);
     const [p50, p90, p99] = [delays.p50Ms / 1_000, delays.p90Ms / 1_000, delays.p99Ms / 1_000];
     const title = `${shortDateUs(fromUs)} UTC: ${list.join(', ')}`;
-    return [{ fromUs, toUs: fromUs + hourUs, p50, p90, p99, title, href: undefined }];
+    const href = hasLinks(shown) ? listOfHour(fromUs, shown) : undefined;
+    return [{ fromUs, toUs: fromUs + hourUs, p50, p90, p99, title, href }];
   });
-  const linked = points.map((point) => ({ ...point, href: listOfHour(point.fromUs, shown) }));
-  return html`<div><div class="for-wide">${delayChart(hasLinks(shown) ? linked : points, { ...axis, width: 900 })}</div>
-<div class="for-narrow">${delayChart(points, { ...axis, width: 400 })}</div></div>`;
+  const period = { fromUs: hourOf(sinceUs), toUs: hourOf(untilUs - 1) + hourUs };
+  return delayChart(points, { ...period, label });
 }
 
 function hasLinks({ state: { sinceUs, untilUs } }: Shown): boolean {
@@ -241,13 +238,20 @@ function listOfHour(fromUs: number, { state: { subscription }, collection }: Sho
   return listOfSpan(fromUs, fromUs + hourUs, { subscription, filter });
 }
 
-type Row = { name: Html | string; delays: DelayPercentiles };
+type Row = { collection: string | null; delays: DelayPercentiles };
 
-function tableOf(stage: DelayStage, by: string, title: string, rows: readonly Row[]): Html {
+function collectionTable(stage: DelayStage, { collections, collection: only, state }: Shown): Html {
+  const rows = collections.flatMap(({ collection, [stage]: delays }): Row[] =>
+    delays === null || (only !== undefined && only !== collection) ? [] : [{ collection, delays }],
+  );
+  const nameOf = ({ collection }: Row) => {
+    const link = linkTo('/timeliness', { ...sharedState(state), collection });
+    return collection === null ? 'unknown' : html`<a href="${link}">${collection}</a>`;
+  };
   const columns: TableColumn<Row>[] = [
-    { title, value: ({ name }) => name, class: 'whole' },
+    { title: 'collection', value: nameOf, class: 'whole' },
     {
-      ...{ title: 'delays', isNumber: true, class: 'for-wide' },
+      ...{ title: 'delays', isNumber: true, class: 'rank-4' },
       value: ({ delays }) => countText(delays.count),
     },
     { title: 'median', value: ({ delays }) => delayText(delays.p50Ms), isNumber: true },
@@ -255,30 +259,7 @@ function tableOf(stage: DelayStage, by: string, title: string, rows: readonly Ro
     { title: 'p99', value: ({ delays }) => delayText(delays.p99Ms), isNumber: true },
     { title: 'maximum', value: ({ delays }) => delayText(delays.maxMs), isNumber: true },
   ];
-  return table(columns, rows, { caption: `${stageTexts[stage].title} by ${by}` });
-}
-
-function collectionTable(stage: DelayStage, { collections, collection: only, state }: Shown): Html {
-  const rows = collections.flatMap(({ collection, [stage]: delays }): Row[] => {
-    if (delays === null || (only !== undefined && only !== collection)) return [];
-    const link = linkTo('/timeliness', { ...sharedState(state), collection });
-    const name = collection === null ? 'unknown' : html`<a href="${link}">${collection}</a>`;
-    return [{ name, delays }];
-  });
-  return tableOf(stage, 'collection', 'collection', rows);
-}
-
-/** The figures of the chart, newest hour first. */
-function hourTable(stage: DelayStage, shown: Shown): Html {
-  const rows = shown.hours.toReversed().flatMap(({ hourUs: at, [stage]: delays }): Row[] => {
-    if (delays === null) return [];
-    return [{ name: html`<a href="${listOfHour(at, shown)}">${shortDateUs(at)}</a>`, delays }];
-  });
-  const newest = rows.slice(0, linkedHoursMax);
-  const by = newest.length < rows.length ? `hour: the newest ${linkedHoursMax}` : 'hour';
-  return html`<details class="numbers"><summary>By hour, as a table</summary>
-${tableOf(stage, by, 'hour of receipt (UTC)', newest)}
-</details>`;
+  return table(columns, rows, { caption: `${stageTexts[stage].title} by collection` });
 }
 
 export const pages = [timelinessPage];

@@ -26,7 +26,7 @@ import {
 import { byteText, countText, percentText } from '../../../core/terms/text.ts';
 import { id, intersects } from '../../../filter/builder.ts';
 import type { AnyGeometry, Entity } from '../../../filter/filter-tree.ts';
-import { boxesOf, centreOf, toShape } from '../../../filter/geometry/shape.ts';
+import { centreOf } from '../../../filter/geometry/shape.ts';
 import { printFilter } from '../../../filter/print.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
 import { partOf } from '../../../filter/values.ts';
@@ -53,20 +53,14 @@ export async function productPage(parts: ConsoleParts, request: PageRequest): Pr
   );
   const name = found?.row.productName ?? notifications[0]?.productName ?? productId;
   const { nowUs } = request;
-  const link = found === null ? null : toProductLinks(found.row, parts.catalogueUrl).downloadUrl;
-  const download =
-    link === null
-      ? ''
-      : html`<a href="${link}" title="Needs an access token of the catalogue">Download</a> · `;
   const show = (title: string, blocks: readonly Block[]) => renderReport({ title, blocks }, nowUs);
   return {
     title: name,
-    controls: html`<p class="note">${download}<a href="/products">All products</a></p>`,
+    controls: html`<p class="note"><a href="/products">All products</a></p>`,
     body: html`<div class="product">
-<div class="aside">${show('State', found === null ? notIndexed : state(found))}</div>
+<div class="aside">${show('State', found === null ? notIndexed : state(found, parts.catalogueUrl))}</div>
 <div class="aside">${found === null ? '' : footprintPanel(found, request)}${added}</div></div>
-${show('Notifications', received(notifications))}
-${show('Access', access(found, productId, parts.catalogueUrl))}
+${show('Notifications', received(notifications, productId))}
 ${found === null ? '' : show('Attributes of the record', attributes(found))}`,
   };
 }
@@ -105,7 +99,7 @@ const notIndexed = [
   empty('The product is not in the product index yet.', 'Check the index: `earshot admin index`'),
 ];
 
-function state({ row }: FoundProduct): Block[] {
+function state({ row }: FoundProduct, catalogueUrl: string): Block[] {
   const { deletionDateUs, cloudCoverPercent, sizeBytes, online } = row;
   const isDeleted = deletionDateUs !== null;
   const second = (us: number | null) => us && `${shortDateUs(us, 'second')} UTC`;
@@ -139,12 +133,31 @@ function state({ row }: FoundProduct): Block[] {
       ['availability', online === null ? null : online ? 'online' : 'offline'],
       ['id', code(row.productId)],
       ['log position', row.position],
+      ...access(row, catalogueUrl),
     ),
+    ...(isDeleted ? [] : [text('A download needs an access token of the catalogue.')]),
   ];
 }
 
-function received(rows: readonly NotificationRow[]): Block[] {
+/** Returns the addresses of the product and of its record. */
+function access(row: ProductRow, catalogueUrl: string) {
+  const { s3Path, downloadUrl } = toProductLinks(row, catalogueUrl);
+  const isDeleted = row.deletionDateUs !== null;
+  const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
+  const record = `/odata/v1/${entity}(${encodeURIComponent(row.productId)})?$expand=Attributes`;
+  const filter = String(id.eq(row.productId));
+  const feature = { filter, deleted: isDeleted ? 'true' : undefined, format: 'geojson' };
+  return [
+    ['download', code(downloadUrl)],
+    ['S3 path', code(s3Path)],
+    ['record', link('JSON record', record)],
+    ['feature', link('GeoJSON', linkTo('/api/products', feature))],
+  ] as const;
+}
+
+function received(rows: readonly NotificationRow[], productId: string): Block[] {
   if (rows.length === 0) return [empty('The notifications of this product were pruned.')];
+  const command = `earshot query --product-id=${shellText(productId)} --body`;
   return [
     table(
       'Notifications about the product, newest first',
@@ -164,6 +177,7 @@ function received(rows: readonly NotificationRow[]): Block[] {
       rows,
     ),
     ...(rows.length < notificationsMax ? [] : [text(`Only the newest ${rows.length} are shown.`)]),
+    commands(['Their bodies', command]),
   ];
 }
 
@@ -196,30 +210,6 @@ function valueText(value: unknown): string | null {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-function access(found: FoundProduct | null, productId: string, catalogueUrl: string): Block[] {
-  const query = commands([
-    'Its notifications',
-    `earshot query --product-id=${shellText(productId)} --body`,
-  ]);
-  if (found === null) return [query];
-  const { s3Path, downloadUrl } = toProductLinks(found.row, catalogueUrl);
-  const isDeleted = found.row.deletionDateUs !== null;
-  const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
-  const filter = String(id.eq(found.row.productId));
-  const deleted = isDeleted ? 'true' : undefined;
-  const record = `/odata/v1/${entity}(${encodeURIComponent(productId)})?$expand=Attributes`;
-  return [
-    facts(
-      ['download', code(downloadUrl)],
-      ['S3 path', code(s3Path)],
-      ['record', link('JSON record', record)],
-      ['feature', link('GeoJSON', linkTo('/api/products', { filter, deleted, format: 'geojson' }))],
-    ),
-    query,
-    ...(isDeleted ? [] : [text('A download needs an access token of the catalogue.')]),
-  ];
-}
-
 /** Renders the footprint; an empty state without one. */
 function footprintPanel({ row, footprint }: FoundProduct, { assets, nowUs }: PageRequest): Html {
   if (!footprint)
@@ -236,15 +226,22 @@ function footprintPanel({ row, footprint }: FoundProduct, { assets, nowUs }: Pag
   );
 }
 
+/** Zoom of the map at which 300 pixels are about 13 degrees. */
+const neighbourZoom = '5';
+
 /** Links to the products around, and to this one on the map: received up to 12 hours before or after. */
 function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number): Html {
   const filter = areaFilter(footprint);
   const untilUs = row.receivedAtUs + 12 * hourUs;
+  const centre = centreOf(footprint);
   const mapLink = linkTo('/map', {
     filter,
     since: isoMinute(row.receivedAtUs - 12 * hourUs),
     until: untilUs < nowUs ? isoMinute(untilUs) : undefined,
-    view: viewOf(footprint),
+    view: centre
+      ?.map((value) => value.toFixed(2))
+      .concat(neighbourZoom)
+      .join(','),
     selected: row.productId,
   });
   if (filter === undefined) return html`<p><a href="${mapLink}">Show on the map</a></p>`;
@@ -258,15 +255,4 @@ function areaFilter(footprint: AnyGeometry): string | undefined {
     if (isAppError(error, 'invalid')) return undefined;
     throw error;
   }
-}
-
-/** Returns the view of the map in which a footprint is about 300 pixels wide or high. */
-function viewOf(footprint: AnyGeometry): string | undefined {
-  const centre = centreOf(footprint);
-  if (centre === null) return undefined;
-  const boxes = boxesOf(toShape(footprint));
-  const width = boxes.reduce((sum, { west, east }) => sum + east - west, 0);
-  const height = Math.max(0, ...boxes.map(({ south, north }) => north - south));
-  const zoom = Math.log2((360 * 300) / (256 * Math.max(width, height, 0.5)));
-  return [...centre, Math.max(0, zoom)].map((value) => Number(value.toFixed(2))).join(',');
 }

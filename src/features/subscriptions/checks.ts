@@ -1,5 +1,4 @@
-/** Checks of subscriptions: whether notifications arrive, whether events are missing, and how long it stays. */
-import { lifetimeOf } from '../../admin/account.ts';
+/** Checks of subscriptions: arrival of notifications, missing events, queues. */
 import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import { checkOf, type Problem, problem } from '../../core/terms/evaluation.ts';
@@ -84,37 +83,6 @@ const notRunning = checkOf<SubscriptionState>('not-running', (view, { nowUs, upS
     raiseAfterUs,
     sinceUs: resumesItself ? Math.max(seenUs, firstRoundUs) : seenUs,
   };
-});
-
-/**
- * Ends of a subscription (specification, Limits), and the time before them at which the alert is raised and becomes
- * critical. The alert is resolved when `resolveMarginUs` more is left.
- */
-const lifetimeLimits = {
-  pause: { warningUs: 14 * dayUs, criticalUs: 3 * dayUs, cause: '60 days without a delivery' },
-  delete: { warningUs: 30 * dayUs, criticalUs: 7 * dayUs, cause: 'a year without a notification' },
-} as const;
-
-const resolveMarginUs = dayUs;
-
-const lifetimeCheck = checkOf<SubscriptionState>('lifetime', (view, { nowUs, alert }) => {
-  const { name, lastDeliveryAtUs, registration } = view;
-  const known = lifetimeOf({ registration, listed: null, lastDeliveryAtUs, nowUs });
-  const marginUs = alert === undefined ? 0 : resolveMarginUs;
-  const pausesAtUs = isRunning(view) ? known.pausesAtUs : Number.POSITIVE_INFINITY;
-  const ends = [
-    { end: 'delete', leftUs: known.cancelsAtUs - nowUs, ...lifetimeLimits.delete },
-    { end: 'pause', leftUs: pausesAtUs - nowUs, ...lifetimeLimits.pause },
-  ].filter(({ leftUs, warningUs }) => leftUs <= warningUs + marginUs);
-  const first = ends.find(({ leftUs, criticalUs }) => leftUs < criticalUs) ?? ends[0];
-  if (first === undefined) return null;
-  const { end, leftUs, criticalUs, cause } = first;
-  return problem(
-    leftUs < criticalUs ? 'critical' : 'warning',
-    `The catalogue will ${end} the subscription ${name} ${leftUs > 0 ? `in ${lengthText(leftUs)}` : 'any time now'}.`,
-    `Check the filter with \`earshot subscriptions show ${name}\`. If it no longer matches products, change or remove the subscription. After a pause, maintenance (\`earshot maintain\`) resumes the subscription.`,
-    `The last delivery of this subscription was ${lastDeliveryAtUs === null ? 'never' : `at ${momentText(lastDeliveryAtUs)}`}. The catalogue will ${end} it after ${cause}.`,
-  );
 });
 
 /** Maximum age of hours with missing events: that of automatic comparison, minus a day. */
@@ -226,13 +194,7 @@ const queueReader = checkOf<SubscriptionState>('queue-reader', (view, { nowUs, a
 });
 
 /** Checks of what is expected to arrive. */
-export const subscriptionChecks = [
-  silenceCheck,
-  lifetimeCheck,
-  notRunning,
-  queueCheck,
-  queueReader,
-];
+export const subscriptionChecks = [silenceCheck, notRunning, queueCheck, queueReader];
 
 /** Checks of what did not arrive. */
 export const coverageChecks = [missingCheck, lostPushes];

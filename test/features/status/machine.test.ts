@@ -7,10 +7,9 @@ import { certificateCheck } from '../../../src/features/certificate/status.ts';
 import type { KnownNode } from '../../../src/features/shared-log/postgres-log.ts';
 import { receiverCheck } from '../../../src/features/shared-log/status.ts';
 import { type SinkState, sinkChecks } from '../../../src/features/sinks/report.ts';
-import { subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
 import { intakeCheck } from '../../../src/receiver/status.ts';
 import { diskCheck } from '../../../src/store/status.ts';
-import { activeAlert, beginUs, dayUs, hourUs, minuteUs, view } from '../alerts/watch-context.ts';
+import { activeAlert, beginUs, dayUs, hourUs, minuteUs } from '../alerts/watch-context.ts';
 import { wellFacts } from './status-facts.ts';
 
 const gib = 2 ** 30;
@@ -65,20 +64,6 @@ function kept<Subject>(row: Check<Subject>, subject: Subject, ...expected: Case)
   return { kind: row.kind, result: row.check(subject, moment), expected };
 }
 
-/** A subscription, by the days until its pause and its deletion. */
-const ending = (pauseDays: number, deleteDays: number) =>
-  view(
-    {},
-    {
-      activityAtUs: beginUs + (pauseDays - 60) * dayUs,
-      notifiedAtUs: beginUs + (deleteDays - 365) * dayUs,
-    },
-  );
-
-const lifetime = subscriptionChecks.find(({ kind }) => kind === 'lifetime') as Check<
-  ReturnType<typeof view>
->;
-
 const [sinkRow, refusedRow] = sinkChecks as [Check<SinkState>, Check<SinkState>];
 
 const cases = [
@@ -96,12 +81,6 @@ const cases = [
   kept(diskCheck, disk(100, 1.1, 0.3), 'still with little more than 1 GiB', 'critical'),
   kept(diskCheck, disk(100, 1.3, 0.3), 'with a fifth more than 1 GiB', 'warning'),
   kept(diskCheck, disk(100, 6.1, 0.3), 'with a fifth more than 5 GiB', null),
-  of(lifetime, ending(14.1, 30.1), 'with much time left', null),
-  kept(lifetime, ending(14.1, 30.1), 'with less than a day more', 'warning', 'delete'),
-  kept(lifetime, ending(15.1, 31.1), 'with a day more', null),
-  of(lifetime, ending(13.9, 31), 'before a pause', 'warning', 'alps in 13'),
-  of(lifetime, ending(2.9, 29), 'shortly before a pause', 'critical', 'will pause'),
-  of(lifetime, ending(15, 6.9), 'before a deletion', 'critical', 'will delete', 'show alps'),
   of(intakeCheck, null, 'that accepts', null),
   of(intakeCheck, 'Full.', 'that refuses', 'critical', 'cannot be stored', 'earshot doctor'),
   of(backupCheck, backup(47, 24), 'of 47 hours', null),

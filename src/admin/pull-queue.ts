@@ -27,8 +27,6 @@ export interface QueuePage {
 
 /** Answer to an acknowledgement. A number that the answer does not contain is null. */
 export interface Acknowledgement {
-  /** Number of entries that this request removed. */
-  acknowledged: number | null;
   /** Number of remaining entries. */
   length: number | null;
   lengthMax: number | null;
@@ -66,11 +64,6 @@ export interface QueueState {
   failure: string | null;
   /** Start of the failures; null while requests succeed. */
   failingSinceUs: number | null;
-  /**
-   * Entries that left the queue without earshot, as it stored or acknowledged a page: another program acknowledged them,
-   * or they were never returned. Null for none since the start.
-   */
-  otherReader: { atUs: number; entries: number } | null;
 }
 
 /** Without a newer answer, an empty queue counts as empty for some minutes. */

@@ -124,10 +124,9 @@ const count = z.int().min(0).nullable().catch(null);
 
 /** A number that the answer does not contain is null. */
 const acknowledgementSchema = z
-  .object({ AckMessagesNum: count, CurrentQueueLength: count, MaxQueueLength: count })
-  .catch({ AckMessagesNum: null, CurrentQueueLength: null, MaxQueueLength: null })
+  .object({ CurrentQueueLength: count, MaxQueueLength: count })
+  .catch({ CurrentQueueLength: null, MaxQueueLength: null })
   .transform((answer) => ({
-    acknowledged: answer.AckMessagesNum,
     length: answer.CurrentQueueLength,
     lengthMax: answer.MaxQueueLength,
   }));

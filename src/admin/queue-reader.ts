@@ -162,21 +162,20 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
     }
   };
 
-  const store = async (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
+  const store = async (entries: readonly QueueEntry[], headers: string[]): Promise<void> => {
     const receivedAtUs = nowUs();
     const delivery = { subscription: name, receivedAtUs, source: 'pull', headers } as const;
     const receipts = await Promise.all(
       entries.map(({ bytes: body }) => intake.accept({ ...delivery, body })),
     );
     deps.onDelivered(name, receipts);
-    return receipts;
   };
 
   const acknowledge = async (ackId: string): Promise<Acknowledgement> => {
     const answer = await queue.acknowledge({ id, ackId }).catch((error: unknown) => {
       // The entry was acknowledged before, by a request whose answer was lost, or by another reader.
       if (!isAppError(error, 'not_found')) throw error;
-      return { acknowledged: 0, length: null, lengthMax: null };
+      return { length: null, lengthMax: null };
     });
     last = { ackId, repeats: last.ackId === ackId ? last.repeats + 1 : 0 };
     // Once, the service may have shown an earlier state of the queue.
@@ -201,10 +200,9 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
         state.emptied();
         return 'empty';
       }
-      const receipts = await store(page, headers);
+      await store(page, headers);
       const answer = await acknowledge(ackId);
-      const stored = receipts.filter(({ outcome }) => outcome === 'stored').length;
-      state.acknowledged({ page, stored, rest: entries[end], answer });
+      state.acknowledged({ page, rest: entries[end], answer });
       return answer.length === 0 ? 'last' : 'more';
     } finally {
       release();
@@ -268,7 +266,7 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
     ...{ subscription: name, subscriptionId: id, length: null, lengthMax: queueLengthMaxDefault },
     ...{ oldestAtUs: null, emptiedAtUs: null, readAtUs: null },
     ...(before?.subscriptionId === id ? before : {}),
-    ...{ entries: 0, failure: null, failingSinceUs: null, otherReader: null },
+    ...{ entries: 0, failure: null, failingSinceUs: null },
   };
   const succeeded = (changes: Partial<QueueState>) => {
     state = { ...state, failure: null, failingSinceUs: null, readAtUs: nowUs(), ...changes };
@@ -283,41 +281,19 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
     /** Records a page that was stored and acknowledged; `rest` is the next entry, if it was read too. */
     acknowledged: (done: {
       page: readonly QueueEntry[];
-      stored: number;
       rest: QueueEntry | undefined;
       answer: Acknowledgement;
     }) => {
       const { page, rest, answer } = done;
-      const lengthMax = answer.lengthMax ?? state.lengthMax;
-      const entries = removedByOthers({ ...done, lengthMax });
       const isEnd = answer.length === 0;
       succeeded({
-        lengthMax,
+        lengthMax: answer.lengthMax ?? state.lengthMax,
         length: answer.length,
         // Until the next page: the first entry of this one is older than all that remain.
         oldestAtUs: isEnd ? null : ((rest ?? page.at(-1))?.notificationUs ?? null),
         ...(isEnd ? { emptiedAtUs: nowUs() } : {}),
         entries: state.entries + page.length,
-        ...(entries > 0 ? { otherReader: { atUs: nowUs(), entries } } : {}),
       });
     },
   };
-}
-
-/**
- * Returns the number of entries that left the queue without this reader: the acknowledgement removed more than the page,
- * or somebody else acknowledged entries of the page meanwhile.
- */
-function removedByOthers(done: {
-  page: readonly QueueEntry[];
-  stored: number;
-  answer: Acknowledgement;
-  lengthMax: number;
-}): number {
-  const { page, stored, answer, lengthMax } = done;
-  const missing = page.length - (answer.acknowledged ?? page.length);
-  if (missing <= 0) return -missing;
-  // The catalogue drops the oldest entries of a full queue. It may also show a page twice: then nothing is new.
-  const isFull = (answer.length ?? 0) + 2 * page.length >= lengthMax;
-  return isFull ? 0 : Math.min(missing, stored);
 }

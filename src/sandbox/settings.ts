@@ -127,7 +127,6 @@ export const queueFaults = [
   ...queryFaults,
   'ackAnswerLost', // Ack only: it takes effect, but the connection closes without an answer.
   'doubleRead', // Read only: the page of the previous Read, although it was acknowledged since.
-  'otherReader', // Ack only: another reader first acknowledges the oldest entry.
 ] as const;
 export type QueueFault = (typeof queueFaults)[number];
 

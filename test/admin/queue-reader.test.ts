@@ -99,7 +99,7 @@ describe('reading a queue', () => {
 
 describe('an answer that cannot be used', () => {
   it.each(['rateLimited', 'serverError', 'connectionCut', 'ackAnswerLost', 'doubleRead'] as const)(
-    '%s: everything is stored once, in order, and no other reader is reported',
+    '%s: everything is stored once, in order',
     async (fault) => {
       const { sandbox, runUntil, rows, published, length, drain } = await openPullSetUp({
         retryAfterSeconds: 7,
@@ -108,8 +108,7 @@ describe('an answer that cannot be used', () => {
       await drain();
       await sandbox.publishNow(30);
       sandbox.service.change({ nextQueueCalls: { [fault]: 3 } });
-      const reader = await runUntil(() => length() === 0);
-      expect(reader.state().otherReader).toBeNull();
+      await runUntil(() => length() === 0);
       expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
       expect(sandbox.service.current().nextQueueCalls[fault]).toBeLessThan(3);
     },
@@ -215,7 +214,7 @@ it('a refused login is repeated after ten minutes at the earliest', async () => 
 it('an acknowledgement without effect is a failure with longer and longer delays', async () => {
   const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
   await sandbox.publishNow(40);
-  const answered = { acknowledged: 20, length: 20, lengthMax: 100_000 };
+  const answered = { length: 20, lengthMax: 100_000 };
   const without: PullQueue = { read: queue.read, acknowledge: async () => answered };
   const reader = await runUntil(() => waits.length === 6, { queue: without });
   expect(reader.state().failure).toContain('again after they were acknowledged');
@@ -259,57 +258,31 @@ it('the interval of reads is none while the queue has entries, then longer up to
   expect([before[0], before.at(-1), waits[12]]).toEqual([2_000, 60_000, 2_000]);
 });
 
-describe('another reader', () => {
-  it.each([
-    [20, 25],
-    [20, Number.MAX_SAFE_INTEGER],
-  ])('is assumed when the acknowledgement of %i entries removes %i', async (read, removed) => {
-    const { sandbox, queue, runUntil, length } = await openPullSetUp();
-    await sandbox.publishNow(read);
-    const acknowledge: PullQueue['acknowledge'] = async (options) => {
-      return { ...(await queue.acknowledge(options)), acknowledged: removed };
-    };
-    const reader = await runUntil(() => length() === 0, { queue: { ...queue, acknowledge } });
-    const entries = removed - read;
-    expect(reader.state().otherReader).toMatchObject({ entries });
-  });
-
-  it('is not taken for the catalogue, which drops the oldest entries of a full queue', async () => {
-    const { sandbox, queue, runUntil, length } = await openPullSetUp({ queueMax: 50 });
-    await sandbox.publishNow(50);
-    const full = wrapped(queue, async (call) => {
-      if (call === 'acknowledge' && length() === 50) await sandbox.publishNow(1);
+it('two readers of the same queue exclude each other: their pages alternate', async () => {
+  const { sandbox, queue, drain, rows, published } = await openPullSetUp();
+  await sandbox.publishNow(600);
+  const pages: string[] = [];
+  let isOpen = false;
+  const exclusive = (reader: string) =>
+    wrapped(queue, async (call) => {
+      // A page of one reader must not begin within a page of the other.
+      if (call === 'read' && isOpen) throw new Error('Two readers at once.');
+      isOpen = call === 'read';
+      if (call === 'acknowledge') pages.push(reader);
+      // The latency of a catalogue: a waiting program asks for the lock every tenth of a second.
+      if (call === 'read') await delay(40);
     });
-    const reader = await runUntil(() => length() === 0, { queue: full });
-    expect(reader.state().otherReader).toBeNull();
+  const drains = ['a', 'b'].map((reader) => drain({ queue: exclusive(reader) }));
+  await Promise.all(drains).catch((error: unknown) => {
+    // The last read of each finds nothing to acknowledge.
+    if (sandbox.queues()[0]?.length !== 0) throw error;
   });
-
-  it('of the same machine is excluded: the pages alternate', async () => {
-    const { sandbox, queue, drain, rows, published } = await openPullSetUp();
-    await sandbox.publishNow(600);
-    const pages: string[] = [];
-    let isOpen = false;
-    const exclusive = (reader: string) =>
-      wrapped(queue, async (call) => {
-        // A page of one reader must not begin within a page of the other.
-        if (call === 'read' && isOpen) throw new Error('Two readers at once.');
-        isOpen = call === 'read';
-        if (call === 'acknowledge') pages.push(reader);
-        // The latency of a catalogue: a waiting program asks for the lock every tenth of a second.
-        if (call === 'read') await delay(40);
-      });
-    const drains = ['a', 'b'].map((reader) => drain({ queue: exclusive(reader) }));
-    await Promise.all(drains).catch((error: unknown) => {
-      // The last read of each finds nothing to acknowledge.
-      if (sandbox.queues()[0]?.length !== 0) throw error;
-    });
-    expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
-    // Neither has many pages in a row while both read.
-    expect(pages).toHaveLength(30);
-    const whileBoth = pages.join('').replaceAll(/^(a+|b+)|(a+|b+)$/g, '');
-    expect(whileBoth.length).toBeGreaterThan(8);
-    expect(whileBoth).not.toMatch(/aaaa|bbbb/);
-  });
+  expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
+  // Neither has many pages in a row while both read.
+  expect(pages).toHaveLength(30);
+  const whileBoth = pages.join('').replaceAll(/^(a+|b+)|(a+|b+)$/g, '');
+  expect(whileBoth.length).toBeGreaterThan(8);
+  expect(whileBoth).not.toMatch(/aaaa|bbbb/);
 });
 
 it('the state of a queue has the length and the age of the oldest entry while it is read', async () => {
@@ -340,7 +313,7 @@ it('a queue that begins with an entry without an AckId is drained to its end aft
     },
     acknowledge: async ({ ackId }) => {
       left.splice(0, left.findIndex((one) => one.ackId === ackId) + 1);
-      return { acknowledged: null, length: left.length, lengthMax: null };
+      return { length: left.length, lengthMax: null };
     },
   };
   await drain({ queue });

@@ -8,6 +8,6 @@ export const readAtUs = Date.UTC(2026, 4, 1, 12) * 1_000;
 export const queueState = (fields: Partial<QueueState> = {}): QueueState => ({
   ...{ subscription: 'alps', subscriptionId: 'id-1', length: 0, lengthMax: 100_000 },
   ...{ oldestAtUs: null, emptiedAtUs: readAtUs, readAtUs },
-  ...{ entries: 0, failure: null, failingSinceUs: null, otherReader: null },
+  ...{ entries: 0, failure: null, failingSinceUs: null },
   ...fields,
 });

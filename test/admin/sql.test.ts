@@ -79,7 +79,6 @@ it('stored registrations can be removed or renamed, and keep their history and g
 it('stored states of queues keep every field over a restart, and are replaced all at once', async () => {
   const known = queueState({
     ...{ failure: 'Größe, € and "quotes"', failingSinceUs: atUs },
-    otherReader: { atUs: atUs + 5, entries: 7 },
   });
   const unread = queueState({
     ...{ subscription: 'andes', length: null, emptiedAtUs: null, readAtUs: null },

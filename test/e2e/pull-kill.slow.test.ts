@@ -100,7 +100,7 @@ async function killAt({ start, proxy }: Killed, moment: MomentName, random: Rand
   kill();
   await expect(ended).rejects.toThrow();
   expect(child.signalCode, err()).toBe('SIGKILL');
-  // Neither a repeated page nor a lost answer is reported as another reader.
+  // Neither a repeated page nor a lost answer is a problem.
   expect(err()).not.toMatch(/"level":"(warn|error)"/);
 }
 

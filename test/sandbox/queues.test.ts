@@ -109,8 +109,8 @@ describe('a fault', () => {
     expect(length()).toBe(1);
   });
 
-  it('returns a page again that was acknowledged, or lets another reader acknowledge', async () => {
-    const { read, ack, next, sandbox, length } = await startQueue();
+  it('returns a page again that was acknowledged', async () => {
+    const { read, ack, next, sandbox } = await startQueue();
     await sandbox.publishNow(4);
     const page = await read(2);
     // Not used up while the page is in the queue.
@@ -118,11 +118,6 @@ describe('a fault', () => {
     expect(ackIdsOf(await read(2))).toEqual(ackIdsOf(page));
     await ack(ackIdsOf(page)[1] ?? '');
     expect((await read(2)).text).toBe(page.text);
-    next('otherReader');
-    const [, last = ''] = ackIdsOf(await read(2));
-    expect((await ack(last)).json).toEqual(ackAnswer(1, 0));
-    expect(sandbox.totals()).toMatchObject({ delivered: 3, lost: 1 });
-    expect(length()).toBe(0);
   });
 });
 

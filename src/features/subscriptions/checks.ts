@@ -174,27 +174,8 @@ const queueCheck = checkOf<SubscriptionState>('queue', (view, { nowUs }) => {
     : { ...found, raiseAfterUs: failingUs, sinceUs: failingSinceUs ?? nowUs };
 });
 
-/** Time after which another reader that was not noticed again counts as gone. */
-const otherReaderUs = dayUs;
-
-const queueReader = checkOf<SubscriptionState>('queue-reader', (view, { nowUs, alert }) => {
-  const { name, type, queue } = view;
-  if (queue === null) return type === 'pull' ? 'unchecked' : null;
-  const { otherReader } = queue;
-  // After a restart of the receiver, nothing is known of the time before.
-  if (nowUs - (otherReader?.atUs ?? alert?.raisedAtUs ?? 0) > otherReaderUs) return null;
-  if (otherReader === null) return 'unchecked';
-  const { atUs, entries } = otherReader;
-  return problem(
-    'critical',
-    `Entries leave the queue of the subscription ${name} without earshot, so earshot may miss notifications.`,
-    'Stop any other program that reads this queue, or give it a subscription of its own. The comparison with the catalogue fetches what is missing.',
-    `At ${momentText(atUs)}, ${countText(entries)} entries left the queue that earshot had not read or not yet acknowledged.`,
-  );
-});
-
 /** Checks of what is expected to arrive. */
-export const subscriptionChecks = [silenceCheck, notRunning, queueCheck, queueReader];
+export const subscriptionChecks = [silenceCheck, notRunning, queueCheck];
 
 /** Checks of what did not arrive. */
 export const coverageChecks = [missingCheck, lostPushes];

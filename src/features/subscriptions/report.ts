@@ -71,14 +71,13 @@ function senderText({ senders }: Pick<Shown, 'senders'>): string | null {
 /** Facts of the queue of a pull subscription. */
 function queueFacts({ queue }: Shown, nowUs: number): [string, report.Value][] {
   if (queue === null) return [];
-  const { length, emptiedAtUs, failure, otherReader } = queue;
+  const { length, emptiedAtUs, failure } = queue;
   return [
     ['unread entries', length ?? 'not known yet'],
     ['maximum of entries', queue.lengthMax],
     ['age of the oldest entry', report.span(oldestEntryAgeUs(queue, nowUs))],
     ['last read to the end (UTC)', report.time(emptiedAtUs)],
     ['last failure', failure],
-    ['another reader (UTC)', report.time(otherReader?.atUs)],
   ];
 }
 

@@ -22,10 +22,6 @@ const queueSchema = z.object({
   entries: count.describe('Number of entries that were stored and acknowledged since the start.'),
   failure: reason.describe('Error of the last request; null if the request succeeded.'),
   failingSinceUs: timeUs,
-  otherReader: z
-    .object({ atUs: z.number(), entries: count })
-    .nullable()
-    .describe('Entries that left the queue without earshot; null if there were none.'),
 });
 
 const sendersSchema = z

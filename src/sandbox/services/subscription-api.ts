@@ -207,15 +207,8 @@ function answerAck(
     throw new InvalidInput([{ type: 'missing', loc, msg: 'Field required', input: null }]);
   }
   const { subscription, queue } = queueOf(id, services);
-  const { length } = queue.state();
-  const fault = chooseFault(
-    services,
-    length > 0 ? ['ackAnswerLost', 'otherReader'] : ['ackAnswerLost'],
-  );
+  const fault = chooseFault(services, ['ackAnswerLost']);
   if (fault === 'connectionCut') return 'cut';
-  if (fault === 'otherReader') {
-    queue.lose(1, 'acknowledged by another reader (injected by the sandbox)');
-  }
   const acknowledge = (): ServiceAnswer => {
     const acknowledged = queue.acknowledge(ackId);
     // An Ack without effect does not change LastNotificationDate.

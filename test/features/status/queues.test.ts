@@ -1,11 +1,11 @@
-/** Alerts of the queues of pull subscriptions: unread entries, failures, and other readers. */
+/** Alerts of the queues of pull subscriptions: unread entries and failures. */
 import { describe, expect, it } from 'vitest';
 import type { QueueState } from '../../../src/admin/pull-queue.ts';
 import type { Check } from '../../../src/core/terms/evaluation.ts';
 import { subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
 import { queueState } from '../../admin/sample-queue.ts';
-import { activeAlert, beginUs, dayUs, hourUs, minuteUs, view } from '../alerts/watch-context.ts';
+import { beginUs, dayUs, hourUs, minuteUs, view } from '../alerts/watch-context.ts';
 
 const hour = (at: number) => beginUs + at * hourUs;
 
@@ -59,24 +59,4 @@ describe('the alert of a queue', () => {
       nextStep: expect.stringContaining('earshot doctor'),
     });
   });
-});
-
-it.each([
-  ['is raised at once', 1, 1, null, 'critical'],
-  ['stays for a day', 1, 25, 1, 'critical'],
-  ['is resolved after a day', 1, 25.1, 1, null],
-  ['stays after a restart, which clears what was noticed', null, 25, 1, 'unchecked'],
-  ['is resolved a day after a restart', null, 25.1, 1, null],
-  ['is not raised without another reader', null, 1, null, null],
-])('the alert of another reader %s', (_title, at, now, raisedAt, expected) => {
-  const otherReader = at === null ? null : { atUs: hour(at), entries: 1_234 };
-  const alert = raisedAt === null ? undefined : activeAlert('queue-reader', hour(raisedAt));
-  const subscription = view({ type: 'pull', queue: read({ otherReader }) });
-  const result = checkOf('queue-reader').check(subscription, {
-    nowUs: hour(now),
-    upSinceUs: 0,
-    alert,
-  });
-  const problem = { level: expected, evidence: [expect.stringContaining('1,234 entries left')] };
-  expect(result).toEqual(expected === 'critical' ? expect.objectContaining(problem) : expected);
 });

@@ -48,7 +48,6 @@ export function sampleStatus(isFaulty = false): Status {
           ...{ emptiedAtUs: agoUs(dayUs), readAtUs: agoUs(3_000_000) },
           failure: isFaulty ? 'The catalogue is down.' : null,
           failingSinceUs: isFaulty ? agoUs(60_000_000) : null,
-          otherReader: isFaulty ? { atUs: agoUs(hourUs), entries: 31 } : null,
         },
       }),
     ].map((one) => ({ ...one, evaluation: evaluated })),

@@ -7,7 +7,7 @@ import { asCalled } from '../../src/core/cli/output.ts';
 import { createRunProgram } from '../../src/core/host/run-program.ts';
 import { parseDate } from '../../src/core/terms/dates.ts';
 import { type AlertMessage, alertMessage } from '../../src/features/alerts/notify.ts';
-import { beginUs, hourUs, moments, openContext } from '../features/alerts/watch-context.ts';
+import { beginUs, hourUs, openContext, registration } from '../features/alerts/watch-context.ts';
 import { alertKinds } from '../helpers/status.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { asOnPages, blocks, readPage } from './console-sessions.ts';
@@ -19,16 +19,17 @@ describe('the page on alerts', () => {
   it('shows the message as sent, and names its fields', () => {
     const { subject, problem: text, evidence, nextStep, raisedAt } = shown;
     const raisedAtUs = parseDate(raisedAt)?.us ?? 0;
-    const alert = { id: 7, kind: 'silence', level: 'critical', resolvedAtUs: null } as const;
+    const alert = { id: 7, kind: 'not-running', level: 'critical', resolvedAtUs: null } as const;
     const words = { subject, text, evidence, nextStep, raisedAtUs };
     expect(alertMessage({ ...alert, ...words })).toEqual(shown);
     for (const field of Object.keys(shown)) expect(page).toContain(`\`${field}\``);
   });
 
-  it('shows an alert after two weeks with a push every hour and nine hours of silence', async () => {
-    const { live, check } = await openContext();
-    const lastHour = 14 * 24;
-    await live(beginUs + (lastHour + 8) * hourUs, moments(0, lastHour));
+  it('shows an alert of a subscription that a person has paused', async () => {
+    const pausedSeenAtUs = beginUs + (14 * 24 + 8) * hourUs;
+    const paused = registration({ pausedSeenAtUs, changedByPerson: true });
+    const { live, check } = await openContext({}, [paused]);
+    await live(pausedSeenAtUs + hourUs);
     const [alert] = await check();
     const [text = ''] = blocks(page, 'text');
     const lines = [alert?.text, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];

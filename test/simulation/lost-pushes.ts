@@ -1,8 +1,9 @@
 /** Simulates months of a subscription that loses some pushes, with the watchdog's rule, then loses more. */
+
+import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/core/terms/dates.ts';
 import { countedUs, lostPushes } from '../../src/features/subscriptions/pushes.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import { detectionHoursMax, hoursOfMonth, noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Loss of pushes, usual or caused by a failure. */
@@ -34,6 +35,18 @@ export function playLosses(kind: SubscriptionKind, usual: Loss, count: number, m
       return { share, hoursMedian: noticedAfter(0.5, hours), hours95: noticedAfter(0.95, hours) };
     }),
   };
+}
+
+const hoursOfMonth = 30 * 24;
+const detectionHoursMax = 90 * 24;
+
+/** Returns the hours within which the alarm was raised for a share of the subscriptions; null if not within the simulated time. */
+function noticedAfter(share: number, hours: readonly (number | null)[]): number | null {
+  const found = quantile(
+    hours.map((one) => one ?? Infinity),
+    share,
+  );
+  return found === Infinity ? null : found;
 }
 
 /** Hours that are kept: more than the rule uses. */

@@ -68,17 +68,11 @@ export interface HourCoverage {
   comparedAtUs: number;
 }
 
-/** Pushes received within one hour. */
-export interface HourArrivals {
+/** Notifications received or recovered within one hour. */
+export interface HourStored {
   /** Subscription name in the URL path; null for a path without a name. */
   subscription: string | null;
   hourUs: number;
-  pushes: number;
-  lastAtUs: number;
-}
-
-/** Notifications received or recovered within one hour. */
-export interface HourStored extends Pick<HourArrivals, 'subscription' | 'hourUs'> {
   notifications: number;
 }
 
@@ -99,8 +93,6 @@ export interface CompletenessReader {
     untilUs: number;
     subscription?: string | undefined;
   }): Promise<HourCoverage[]>;
-  /** Returns the pushes received in [sinceUs, untilUs), by hour. */
-  arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
   /** Returns the notifications received or recovered in [sinceUs, untilUs), by hour. */
   stored(options: { sinceUs: number; untilUs: number }): Promise<HourStored[]>;
   /** Counts the entries of queues received since a time, for which neither they nor a recovered event has a record. */

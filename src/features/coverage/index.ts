@@ -51,7 +51,6 @@ export const coverage = defineFeature({
           'definitions',
           'uptimes',
           'coverage',
-          'arrivals',
           'stored',
           'withoutRecord',
           'unprunedSinceUs',

@@ -1,4 +1,4 @@
-/** Tables of coverage: compared hours, definitions, uptimes and arrivals. */
+/** Tables of coverage: compared hours, definitions and uptimes. */
 import { hourUs } from '../../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
@@ -7,7 +7,6 @@ import { unprunedSinceUs } from '../../store/pruning/terms.ts';
 import type {
   Completeness,
   Definition,
-  HourArrivals,
   HourCoverage,
   HourStored,
   RecoveredEvent,
@@ -92,24 +91,6 @@ export const reads = {
          compared_at_us AS comparedAtUs
        FROM coverage WHERE hour_us >= @sinceUs AND hour_us < @untilUs ${bySubscription}
        ORDER BY subscription, event, hour_us`,
-    ).all(options);
-  },
-
-  /** Counts pushes of recovered events, too, at the time of the push. */
-  arrivals(database: Database, options: Options<'arrivals'>): HourArrivals[] {
-    return prepared<[object], HourArrivals>(
-      database,
-      `SELECT subscription, at_us - at_us % ${hourUs} AS hourUs, count(*) AS pushes,
-         max(at_us) AS lastAtUs
-       FROM (
-         SELECT subscription, received_at_us AS at_us FROM notification
-           INDEXED BY notification_received_at_us
-         WHERE received_at_us >= @sinceUs AND received_at_us < @untilUs AND source <> 'reconcile'
-         UNION ALL
-         SELECT subscription, pushed_at_us FROM notification INDEXED BY notification_pushed
-         WHERE pushed_at_us >= @sinceUs AND pushed_at_us < @untilUs
-       )
-       GROUP BY subscription, hourUs ORDER BY hourUs, subscription`,
     ).all(options);
   },
 

@@ -1,40 +1,16 @@
-/** Checks of subscriptions: arrival of notifications, missing events, queues. */
+/** Checks of subscriptions: whether they run, queues, missing events, lost pushes. */
 import { oldestEntryAgeUs } from '../../admin/pull-queue.ts';
 import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import { checkOf, type Problem, problem } from '../../core/terms/evaluation.ts';
 import { counted, countText, lengthText, momentText, percentText } from '../../core/terms/text.ts';
 import { comparisonHorizonUs, type HourCoverage, settlingUs } from '../coverage/completeness.ts';
-import { coveredUs, lostPushes as lostPushesOf, usualSilence } from './pushes.ts';
+import { lostPushes as lostPushesOf } from './pushes.ts';
 import { isRunning, type SubscriptionState } from './state.ts';
 
 const reach = {
   push: 'Run `earshot doctor` to check whether the catalogue can reach this endpoint',
   pull: 'Run `earshot doctor` to check the account and the access to the queue',
 } as const;
-
-/**
- * An active alert is resolved by the next push, or when the subscription should no longer run. Nothing else resolves
- * it, such as a limit that has changed.
- */
-const silenceCheck = checkOf<SubscriptionState>('silence', (view, { nowUs, alert }) => {
-  const { name, type, pausedOnPurpose, arrivals, watched, coverage } = view;
-  if (pausedOnPurpose) return null;
-  if (!isRunning(view)) return 'unchecked';
-  if (alert && arrivals.some(({ lastAtUs }) => lastAtUs > alert.raisedAtUs)) return null;
-  const lost = coverage.filter(({ recovered, missing }) => recovered + missing > 0);
-  const usual = usualSilence({ arrivals, watched, lostHours: lost.map((hour) => hour.hourUs) });
-  if (usual === null) return 'unchecked';
-  const { lastPushAtUs, longestUs, limitUs, watchedUs } = usual;
-  const silentUs = coveredUs(watched, { fromUs: lastPushAtUs, toUs: nowUs });
-  if (silentUs <= limitUs && alert === undefined) return null;
-  return problem(
-    'critical',
-    `No notification of the subscription ${name} has arrived for ${lengthText(nowUs - lastPushAtUs)}. This is unusually long.`,
-    `${reach[type]}, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,
-    `The last notification arrived at ${momentText(lastPushAtUs)}.`,
-    `The longest silence in ${lengthText(watchedUs)} of observation was ${lengthText(longestUs)}. The limit is ${lengthText(limitUs)}.`,
-  );
-});
 
 const lostPushes = checkOf<SubscriptionState>('lost-pushes', (view, { nowUs, alert }) => {
   const { name, type, coverage, watched } = view;
@@ -175,7 +151,7 @@ const queueCheck = checkOf<SubscriptionState>('queue', (view, { nowUs }) => {
 });
 
 /** Checks of what is expected to arrive. */
-export const subscriptionChecks = [silenceCheck, notRunning, queueCheck];
+export const subscriptionChecks = [notRunning, queueCheck];
 
 /** Checks of what did not arrive. */
 export const coverageChecks = [missingCheck, lostPushes];

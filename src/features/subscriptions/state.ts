@@ -5,8 +5,12 @@ import { lastDeliveryOf, lifetimeOf } from '../../admin/account.ts';
 import { hourOf } from '../../core/terms/dates.ts';
 import { evaluationSchema } from '../../core/terms/evaluation.ts';
 import { endpointOf, subscriptionTypes } from '../../core/terms/subscription.ts';
-import type { CompletenessReader, HourArrivals, HourCoverage } from '../coverage/completeness.ts';
-import { historyUs, type PushMemory, refreshPushMemory, type Span, without } from './pushes.ts';
+import {
+  type CompletenessReader,
+  comparisonHorizonUs,
+  type HourCoverage,
+} from '../coverage/completeness.ts';
+import { type Span, without } from './pushes.ts';
 
 const count = z.int().min(0);
 const timeUs = z.number().nullable();
@@ -85,9 +89,7 @@ export interface SubscriptionState extends Omit<EvaluatedSubscription, 'evaluati
   reconcile: boolean;
   /** Start of the hours whose events are known: those before its first definition or pruned are not. */
   knownSinceUs: number;
-  /** Hours with pushes, in no order. */
-  arrivals: readonly HourArrivals[];
-  /** Compared hours since `knownSinceUs`, for all events, in no order. */
+  /** Compared hours of the last 30 days since `knownSinceUs`, for all events. */
   coverage: readonly HourCoverage[];
   /**
    * Spans in which its pushes would have been received: the receiver was up, the subscription ran, and its definition
@@ -109,16 +111,16 @@ export interface SubscriptionSources {
   reconcile: boolean;
 }
 
-/** Reads the registered subscriptions, by name. `memory` saves reading the same pushes again. Rejects with `unavailable`. */
+/** Reads the registered subscriptions, by name. Rejects with `unavailable`. */
 export async function readSubscriptions(
   { administration, completeness, ...automatic }: SubscriptionSources,
-  memory: PushMemory,
   nowUs: number,
 ): Promise<SubscriptionState[]> {
-  await refreshPushMemory(memory, completeness, nowUs);
-  const [uptimes, unprunedSinceUs, definitions, gaps, queues, marks, registrations] =
+  const sinceUs = hourOf(nowUs - comparisonHorizonUs);
+  const [coverage, uptimes, unprunedSinceUs, definitions, gaps, queues, marks, registrations] =
     await Promise.all([
-      completeness.uptimes(nowUs - historyUs),
+      completeness.coverage({ sinceUs, untilUs: nowUs }),
+      completeness.uptimes(sinceUs),
       completeness.unprunedSinceUs(),
       completeness.definitions(),
       administration.gaps(),
@@ -128,11 +130,11 @@ export async function readSubscriptions(
     ]);
   return registrations.map((registration): SubscriptionState => {
     const { name, type, subscriptionId: id, status, pausedSeenAtUs } = registration;
-    const ofThis = <One extends { subscription: string | null }>(all: Iterable<One>) =>
-      [...all].filter(({ subscription }) => subscription === name);
+    const ofThis = <One extends { subscription: string }>(all: readonly One[]) =>
+      all.filter(({ subscription }) => subscription === name);
     const known = ofThis(definitions);
     const knownSinceUs = Math.max(unprunedSinceUs, hourOf(known[0]?.fromUs ?? nowUs));
-    const definedUs = Math.max(unprunedSinceUs, known.at(-1)?.fromUs ?? nowUs, nowUs - historyUs);
+    const definedUs = Math.max(unprunedSinceUs, known.at(-1)?.fromUs ?? nowUs, sinceUs);
     const watched = without(uptimes, [
       { fromUs: 0, toUs: definedUs },
       { fromUs: nowUs, toUs: Number.POSITIVE_INFINITY },
@@ -153,8 +155,7 @@ export async function readSubscriptions(
       senders: sendersOf(marks, name),
       gaps: ofThis(gaps).toReversed(),
       ...{ registration, ...automatic, knownSinceUs, watched },
-      arrivals: ofThis(memory.arrivals.values()),
-      coverage: ofThis(memory.coverage.values()).filter((hour) => hour.hourUs >= knownSinceUs),
+      coverage: ofThis(coverage).filter((hour) => hour.hourUs >= knownSinceUs),
     };
   });
 }

@@ -43,7 +43,6 @@ import {
 } from '../coverage/coverage.ts';
 import { comparisonOffBy } from '../coverage/settings.ts';
 import { coverageChecks, subscriptionChecks } from './checks.ts';
-import { createPushMemory } from './pushes.ts';
 import {
   type EvaluatedSubscription,
   readSubscriptions,
@@ -67,12 +66,11 @@ declare module '../../core/status/status.ts' {
 /** Returns a function that reads the subscriptions, by name. */
 function createRead(sources: StatusSources): (nowUs: number) => Promise<SubscriptionState[]> {
   const { administration, completeness } = sources.store;
-  const memory = createPushMemory();
   return async (nowUs) => {
     const maintenance = sources.running?.job('maintenance') !== undefined;
     const reconcile = comparisonOffBy(sources) === null;
     const from = { administration, completeness, maintenance, reconcile };
-    return readSubscriptions(from, memory, nowUs);
+    return readSubscriptions(from, nowUs);
   };
 }
 

@@ -55,7 +55,6 @@ export const migrations: readonly string[] = [
     -- Only recovered events, so that the one lookup per push costs almost nothing.
     CREATE INDEX notification_recovered
       ON notification (product_id COLLATE NOCASE, event, subscription) WHERE source = 'reconcile';
-    CREATE INDEX notification_pushed ON notification (pushed_at_us) WHERE pushed_at_us IS NOT NULL;
 
     -- \`body_digest\` is the SHA-256 of a body that is stored once even when it is sent repeatedly; null for all others.
     CREATE TABLE quarantine (

@@ -213,7 +213,6 @@ export function createMemoryCompleteness(
           one.hourUs < untilUs &&
           (subscription === undefined || one.subscription === subscription),
       ),
-    arrivals: async () => [],
     stored: async () => [],
     withoutRecord: async () => 0,
     unprunedSinceUs: async () => unprunedSinceUs,

@@ -15,7 +15,7 @@ export const registration = registrationOf({
 
 export function alertRow(id: number, changes: Partial<ListedAlert> = {}): ListedAlert {
   return {
-    ...{ id, kind: 'silence', subject: 'alps', level: 'warning', text: 'It is silent.' },
+    ...{ id, kind: 'not-running', subject: 'alps', level: 'warning', text: 'It is silent.' },
     ...{ evidence: ['Usually 20 an hour.'], nextStep: 'Run `earshot doctor`.' },
     ...{
       raisedAtUs: seenUs,

@@ -6,7 +6,7 @@ import type { Alerts } from '../../../src/features/alerts/terms.ts';
 const atUs = 1_795_000_000_000_001;
 
 export const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
-  kind: 'silence',
+  kind: 'not-running',
   subject: 'alps',
   level: 'warning',
   text: 'Nothing came from Kärnten €.',

@@ -9,8 +9,8 @@ import { createContext, hourUs, withStore } from '../../helpers/filled-store.ts'
 import { freePort } from '../../helpers/free-ports.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
-const silence: AlertFinding = {
-  kind: 'silence',
+const stopped: AlertFinding = {
+  kind: 'not-running',
   subject: 'alps',
   level: 'critical',
   text: 'No push of the subscription alps has arrived for 9 h. This is unlikely to be chance.',
@@ -20,7 +20,7 @@ const silence: AlertFinding = {
   ],
   nextStep: 'Run `earshot doctor` to see whether the catalogue can reach this endpoint.',
 };
-const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', level: 'warning' };
+const disk: AlertFinding = { ...stopped, kind: 'disk', subject: '', level: 'warning' };
 
 /** An active alert for a silent subscription and an older, resolved one for a full disk (one hour). */
 async function openContext() {
@@ -28,14 +28,14 @@ async function openContext() {
   await withStore(context.dataDir, async ({ alerts, completeness }) => {
     const settle = (hours: number, ...findings: AlertFinding[]) =>
       alerts.settleFindings({
-        checked: [silence, disk],
+        checked: [stopped, disk],
         findings,
         channels: ['url'],
         atUs: nowUs - hours * hourUs,
       });
     await settle(5, disk);
     await settle(4);
-    await settle(1, silence);
+    await settle(1, stopped);
     await completeness.recordUptime({ fromUs: nowUs - 5 * hourUs, toUs: nowUs - hourUs / 60 });
   });
   return context;
@@ -47,10 +47,10 @@ describe('earshot alerts', () => {
     const out = await printed(earshot('alerts'));
     expect(out).toBe(
       [
-        'critical: silence: alps',
-        `  ${silence.text}`,
-        ...silence.evidence.map((line) => `  - ${line}`),
-        `  Next: ${silence.nextStep}`,
+        'critical: not-running: alps',
+        `  ${stopped.text}`,
+        ...stopped.evidence.map((line) => `  - ${line}`),
+        `  Next: ${stopped.nextStep}`,
         '  id           2',
         '  since (UTC)  2026-05-02 11:00',
         '  sent to      EARSHOT_ALERT_URL (not sent yet)',
@@ -86,7 +86,7 @@ describe('earshot alerts', () => {
     const at = (hour: string) => `2026-05-02T${hour}:00:00.000000Z`;
     const channels = [{ channel: 'url', sent: null, error: null }];
     expect(await printedJson(earshot('alerts --all --json'))).toEqual([
-      { ...silence, id: 2, raisedAt: at('11'), resolvedAt: null, channels },
+      { ...stopped, id: 2, raisedAt: at('11'), resolvedAt: null, channels },
       { ...disk, id: 1, raisedAt: at('07'), resolvedAt: at('08'), channels },
     ]);
   });
@@ -95,7 +95,7 @@ describe('earshot alerts', () => {
     const { dataDir, earshot } = createContext();
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
-      await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
+      await alerts.settleFindings({ checked: [], findings: [stopped], channels, atUs: nowUs });
       await alerts.recordAttempt({ id: 1, channel: 'url', error: 'no answer' });
     });
     expect((await earshot('alerts')).out).toContain(

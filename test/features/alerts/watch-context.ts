@@ -75,7 +75,7 @@ export function view(
     ...{ pausedSeenAtUs: known.pausedSeenAtUs, lastDeliveryAtUs: null, pausesAtUs: null },
     ...{ cancelsAtUs: null, queue: null, senders: [], gaps: [] },
     ...{ maintenance: false, reconcile: false, knownSinceUs: beginUs },
-    ...{ arrivals: [], coverage: [], watched: [], ...fields },
+    ...{ coverage: [], watched: [], ...fields },
   };
 }
 

@@ -59,6 +59,17 @@ describe('a subscription', () => {
     expect(await kindsAt(minutes)).toEqual([]);
   });
 
+  it('that is paused stays one alert over a restart, which is resolved when it is removed', async () => {
+    const context = await openContext({}, [registration(pause)]);
+    await context.live(beginUs + hourUs);
+    const [raised] = await context.check();
+    await context.restart();
+    expect(await context.check()).toMatchObject([{ kind: 'not-running', id: raised?.id }]);
+    await context.store.administration.commit({ removeRegistration: 'alps' });
+    expect(await context.check()).toEqual([]);
+    expect(await context.store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
+  });
+
   it('that was paused during our downtime is an alert only after the first rounds', async () => {
     const { store, checkAt } = await openContext({ maintenance: true }, [registration(pause)]);
     const upUs = beginUs + 3 * dayUs;

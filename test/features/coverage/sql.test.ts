@@ -82,34 +82,6 @@ it('stored uptimes extend their end forwards only, and are returned by their end
 });
 
 describe('the arrival counts', () => {
-  it('group pushes and pulled notifications by subscription and hour, including late ones of recovered events', async () => {
-    const { store } = await openLocalStore();
-    const arrive = (number: number, receivedAtUs: number, to: string | null = subscription) =>
-      store.accept(push(pushed(number), { receivedAtUs, subscription: to }));
-    const events = [missing(8), missing(9)];
-    await store.completeness.recover({ events, knownUpTo: 0, atUs: atUs + 5 });
-    await arrive(1, atUs - 1);
-    await arrive(2, atUs);
-    await arrive(3, atUs + hour - 1);
-    await arrive(3, atUs + hour - 1);
-    await arrive(8, atUs + hour);
-    const pulled = push(pushed(4), { receivedAtUs: atUs + 7, subscription: 'andes' });
-    await store.accept({ ...pulled, source: 'pull' });
-    await arrive(5, atUs + 8, null);
-    await arrive(6, atUs + 2 * hour);
-    const window = { sinceUs: atUs, untilUs: atUs + 2 * hour };
-    const listed = await store.completeness.arrivals(window);
-    expect(listed).toHaveLength(4);
-    expect(listed).toEqual(
-      expect.arrayContaining([
-        { subscription, hourUs: atUs, pushes: 2, lastAtUs: atUs + hour - 1 },
-        { subscription, hourUs: atUs + hour, pushes: 1, lastAtUs: atUs + hour },
-        { subscription: 'andes', hourUs: atUs, pushes: 1, lastAtUs: atUs + 7 },
-        { subscription: null, hourUs: atUs, pushes: 1, lastAtUs: atUs + 8 },
-      ]),
-    );
-  });
-
   it('group all notifications, and recovered ones only when they were recovered', async () => {
     const { completeness, accept } = (await openLocalStore()).store;
     await completeness.recover({ events: [missing(8)], knownUpTo: 0, atUs: atUs + 5 });

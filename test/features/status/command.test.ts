@@ -50,7 +50,7 @@ function part(out: string, name: string): string {
 describe('earshot status', () => {
   it('starts with the missing receiver, then other problems and the next step', async () => {
     const { status, dataDir } = await openContext();
-    const alert = activeAlert('silence', 'sea-ice', 'critical');
+    const alert = activeAlert('lost-pushes', 'sea-ice', 'critical');
     await withStore(dataDir, ({ alerts }) =>
       alerts.settleFindings({ checked: [], findings: [alert], channels: [], atUs: nowUs }),
     );
@@ -60,8 +60,8 @@ describe('earshot status', () => {
       /^The receiver is not running: .+\n\n!! receiver +The receiver is not running/,
     );
     expect(part(out, 'receiver')).toMatch(/\n {18}Next: Start the receiver with `earshot start`/);
-    expect(part(out, 'subscriptions')).toMatch(
-      /^!! subscriptions.*The text of silence\.\n +Next: What to do about/,
+    expect(part(out, 'coverage')).toMatch(
+      /^!! coverage.*The text of lost-pushes\.\n +Next: What to do about/,
     );
   });
 

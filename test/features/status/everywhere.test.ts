@@ -147,10 +147,10 @@ const warnings: readonly Row[] = [
   ],
   ['disk', disk(4 * gib), 'has only 4 GiB of free space', 'Free some space'],
   ['backup', backup(49), 'last backup is 2 days old, although a backup', 'earshot backup'],
-  ['alerts', alert('silence', 'alps'), '1 active: silence (alps)', 'earshot alerts'],
+  ['alerts', alert('not-running', 'alps'), '1 active: not-running (alps)', 'earshot alerts'],
 ];
 
-const silent = ['alps', 'sea-ice'].map((name) => activeAlert('silence', name, 'critical'));
+const lossy = ['alps', 'sea-ice'].map((name) => activeAlert('lost-pushes', name, 'critical'));
 
 const critical: readonly Row[] = [
   // A worse current state is more important than an alert.
@@ -163,7 +163,7 @@ const critical: readonly Row[] = [
     'disk of this receiver',
   ],
   ['subscriptions', subscribed({}, { pausedSeenAtUs: nowUs }), 'alps is not running', 'register'],
-  ['subscriptions', { alerts: silent }, 'The text of silence. (and 1 more)', 'about silence.'],
+  ['coverage', { alerts: lossy }, 'The text of lost-pushes. (and 1 more)', 'about lost-pushes.'],
   ['certificate', { certificate: null }, 'no certificate yet', 'certificate renew'],
   ['disk', disk(gib / 4), 'free space', 'Free some space'],
 ];

@@ -18,7 +18,7 @@ export const openSqlite = (file: string, options: Options): Database => new Sqli
 /** File name in the data directory. */
 export const databaseFileName = 'earshot.db';
 
-/** Folder in the data directory where a restore builds its files. The database is moved out last. */
+/** Folder in the data directory where a restore builds its files. */
 export const restoringFolderName = 'restoring';
 
 /** Maximum time that a statement waits for a lock of another program. */
@@ -79,7 +79,7 @@ function refuseInterruptedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, restoringFolderName))) return;
   throw new AppError(
     'configuration',
-    `A restore into ${dataDir} is running or was interrupted. After an interruption, run \`earshot restore\` again with the same backup. The previous files are in the newest folder before-restore-… of the data directory.`,
+    `A restore into ${dataDir} is running or was interrupted. After an interruption, run \`earshot restore\` again with the same backup.`,
   );
 }
 

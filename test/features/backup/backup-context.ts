@@ -4,10 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBackup } from '../../../src/features/backup/backup-folder.ts';
 import { type BackupOptions, makeBackup } from '../../../src/features/backup/make-backup.ts';
-import {
-  type RestoreOptions,
-  restoreBackup,
-} from '../../../src/features/backup/restore-command.ts';
+import { restoreBackup } from '../../../src/features/backup/restore-command.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { openStore, tables } from '../../helpers/store.ts';
@@ -58,13 +55,8 @@ export async function fill(
   );
 }
 
-let restores = 0;
-
-export function restore(path: string, dataDir: string, options: Partial<RestoreOptions> = {}) {
-  restores += 1;
-  const aside = join(dataDir, `before-restore-${restores}`);
-  return restoreBackup(readBackup(path), { dataDir, tables, aside, ...options });
-}
+export const restore = (path: string, dataDir: string) =>
+  restoreBackup(readBackup(path), { dataDir, tables });
 
 /** Notifications of a directory that no store has open, with their bodies. */
 export async function contentsIn(dataDir: string) {

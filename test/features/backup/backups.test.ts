@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   cpSync,
+  mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -173,10 +174,10 @@ const harms: Record<string, (path: string) => void> = {
 
 describe('restoring', () => {
   it('refuses a backup with any change or of a newer version, and changes nothing', async () => {
-    const { store, folder, dataDir, backUp } = await openFilled(5);
+    const { folder, backUp } = await openFilled(5);
     const { path } = await backUp();
-    await store.close();
-    const log = readFileSync(join(dataDir, databaseFileName));
+    const fresh = join(folder, 'fresh');
+    mkdirSync(fresh);
     for (const [i, [what, harm]] of Object.entries(harms).entries()) {
       const harmed = join(folder, what, 'backup');
       cpSync(path, harmed, { recursive: true });
@@ -184,49 +185,34 @@ describe('restoring', () => {
       const before = filesIn(folder);
       // Both do the same checks; a restore takes longer, because it waits for the disk.
       const refusing = async () =>
-        i % 6 === 0 ? restore(harmed, dataDir) : checkBackup(readBackup(harmed), { tables });
+        i % 6 === 0 ? restore(harmed, fresh) : checkBackup(readBackup(harmed), { tables });
       await expect(refusing(), what).rejects.toMatchObject({ code: 'invalid' });
       expect(filesIn(folder), what).toEqual(before);
-      expect(readFileSync(join(dataDir, databaseFileName)).equals(log), what).toBe(true);
     }
-    await restore(path, dataDir);
     for (const newer of [{ format: 999 }, { format: 1, schemaVersion: 999 }]) {
       forge((all) => Object.assign(all, newer, { more: 1 }))(path);
       expect(() => readBackup(path)).toThrow(/newer version of earshot/);
     }
   });
 
-  it('moves previous files aside and leaves unrelated files alone', async () => {
-    const { store, dataDir, backUp } = await openFilled(5);
-    const { path } = await backUp();
-    await fill(store, { from: 5, to: 8 });
-    await store.close();
-    writeFileSync(join(dataDir, 'products-4.db'), 'an index');
-    writeFileSync(join(dataDir, 'acme', 'order.json'), '{}');
-    writeFileSync(join(dataDir, 'notes.txt'), 'mine');
-    const aside = join(dataDir, 'old');
-    await restore(path, dataDir, { aside });
-    const names = filesIn(dataDir).filter((name) => !name.startsWith('old/'));
-    expect(names).toEqual([...kept, 'notes.txt', 'old'].toSorted());
-    expect(filesIn(aside)).toEqual([...kept, 'acme/order.json', 'products-4.db'].toSorted());
-  });
-
-  it('is refused while another program has the log open, without disturbing that program', async () => {
-    const { store, dataDir, backUp } = await openFilled(5);
+  it('is refused in a directory with a log or a file of the backup, and leaves other files alone', async () => {
+    const { store, folder, dataDir, backUp } = await openFilled(5);
     const { path } = await backUp();
     await expectRefused(restore(path, dataDir), 'conflict');
     await fill(store, { from: 5, to: 8 });
     expect(await store.lastPosition()).toBe(8);
-    await store.close();
-    // A read-only command counts as well.
-    const reading = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
-    reading.prepare('SELECT 1 FROM notification').get();
-    await expectRefused(restore(path, dataDir), 'conflict');
-    reading.close();
-    // A log that is too damaged to open is not in use.
-    writeFileSync(join(dataDir, databaseFileName), Buffer.alloc(50_000, 0x5a));
-    await restore(path, dataDir);
-    expect(await contentsIn(dataDir)).toHaveLength(5);
+    const other = join(folder, 'other');
+    mkdirSync(other);
+    for (const name of ['products-4.db', 'earshot.db-wal', 'endpoint-credentials.json']) {
+      writeFileSync(join(other, name), 'mine');
+      await expectRefused(restore(path, other), 'conflict');
+      expect(filesIn(other)).toEqual([name]);
+      rmSync(join(other, name));
+    }
+    writeFileSync(join(other, 'notes.txt'), 'mine');
+    await restore(path, other);
+    expect(filesIn(other)).toEqual([...kept, 'notes.txt'].toSorted());
+    expect(await contentsIn(other)).toHaveLength(5);
   });
 
   it('leaves a directory, for its owner only, in which a receiver continues', async () => {

@@ -60,19 +60,18 @@ describe('earshot backup', () => {
 });
 
 describe('earshot restore', () => {
-  it('shows what it moves where, and changes nothing without a yes', async () => {
-    const { path, dataDir, run } = await openBackedUp();
-    const aside = join(dataDir, 'before-restore-20260502T120000Z');
-    const refused = await expectEnd(run(['restore', path]), 2);
-    expect(refused.err).toContain(
-      `contains acme, earshot.db, endpoint-credentials.json, to be moved to ${aside}.`,
+  it('prints what it has restored, and names the files that must be moved first', async () => {
+    const { path, fresh, run } = await openBackedUp();
+    const refused = await expectEnd(
+      run(['restore', path]),
+      1,
+      'move these files to another folder',
     );
-    await expectEnd(run(['restore', path], { answers: ['n'] }), 1, 'Nothing was changed.');
-    expect(await contentsIn(dataDir)).toHaveLength(8);
-    const { out } = await expectEnd(run(['restore', path, '--json'], { answers: ['y'] }), 0);
-    expect(JSON.parse(out)).toMatchObject({ path, madeAt, version, dataDir, movedTo: aside });
-    expect(await contentsIn(dataDir)).toHaveLength(5);
-    expect(await contentsIn(aside)).toHaveLength(8);
+    expect(refused.err).toContain('already contains acme, earshot.db, endpoint-credentials.json.');
+    const env = { EARSHOT_DATA_DIR: fresh };
+    const { out } = await expectEnd(run(['restore', path, '--json'], { env }), 0);
+    expect(JSON.parse(out)).toMatchObject({ path, madeAt, version, dataDir: fresh });
+    expect(await contentsIn(fresh)).toHaveLength(5);
   });
 
   it('with --check exits 0 for an intact backup, 3 for a damaged one, and restores nothing', async () => {
@@ -83,7 +82,6 @@ describe('earshot restore', () => {
     expect(JSON.parse(json)).toMatchObject({ path, notifications: 5 });
     writeFileSync(join(path, 'endpoint-credentials.json'), '{}');
     await expectEnd(run(['restore', '--check', path]), 3, 'endpoint-credentials.json has changed');
-    await expectEnd(run(['restore', path, '--yes']), 1, 'endpoint-credentials.json has changed');
     await expectEnd(run(['restore', '--check', `${path}.none`]), 3, 'not a backup');
     expect([readdirSync(dataDir), readdirSync(out), readdirSync(path)]).toEqual(before);
   });

@@ -40,7 +40,7 @@ function degraded(): StatusFacts {
     certificate: certificate && { ...certificate, notAfterUs, lastFailure },
     sinks: sinks.map((sink) => ({
       ...{ ...sink, waiting: 1_000, lastError: 'it answered 502' },
-      ...{ oldestWaitingAtUs: atUs - 9 * hourUs, oldestLiveWaitingAtUs: atUs - 9 * hourUs },
+      ...{ oldestWaitingAtUs: atUs - 9 * hourUs },
     })),
   };
 }

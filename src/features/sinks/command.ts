@@ -38,7 +38,6 @@ const listCommand = defineCommand('list', {
   target     kind of the sink; "gone" if the sink is not in earshot.config.ts
   behind     number of log positions that the sink has not read; "-" if never started
   waiting    number of queued notifications
-  replays    number of replays with notifications that are not queued yet
   lag        age of the oldest undelivered notification
   delivered  number of acknowledged deliveries
   last       time of the last acknowledged delivery
@@ -149,10 +148,10 @@ const replayCommand = defineCommand('replay', {
       .addOption(jsonOption());
   },
   help: `The command counts the notifications that match the filter of the sink and the flags, and asks for
-confirmation. The receiver delivers new notifications first, and then the replayed notifications.
+confirmation. The receiver queues a few of them at a time, so that new notifications do not wait.
 The JSON document of a replayed notification has replay: true, a new id, and the notificationId of
 the first delivery. If no receiver is running, then the delivery starts when you start the receiver.
-A second replay of the same filter and range is refused until the first replay has finished.
+A second replay is refused until the notifications of the first replay are queued.
 
 Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
 

@@ -90,14 +90,14 @@ export const dropCommand = defineCommand('drop', {
       .argument('<sink>', 'name of the sink')
       .argument('[ids]', 'ids from `earshot sinks dead` (comma-separated)', readIds)
       .option('--all', 'select all (every dead letter)')
-      .option('--waiting', 'drop the queue and unfinished replays instead of dead letters')
+      .option('--waiting', 'drop the queue and the replay instead of dead letters')
       .addOption(yesOption()),
   help: `Dropped notifications are not delivered to the sink. The notifications remain in the log.
 
 Examples:
   $ earshot sinks drop bus 12,15 --yes     drop two dead letters without a prompt
   $ earshot sinks drop bus --all           drop all dead letters
-  $ earshot sinks drop bus --waiting       drop the queue and the unfinished replays`,
+  $ earshot sinks drop bus --waiting       drop the queue and the replay`,
   needs: ['store'],
   check: ({ all, waiting }: DropFlags, _, sink: string, ids: Ids) => {
     if (!waiting) requireIdsOrAll({ sink, ids, all }, 'drop');
@@ -167,7 +167,7 @@ async function withLetters(
   io.stderr.write(`${text}\n`);
 }
 
-/** Drops all that waits when the person has confirmed it, and ends the replays that fill the queue. */
+/** Drops all that waits when the person has confirmed it, and ends the replay that fills the queue. */
 async function dropWaiting(
   io: WithStore,
   { sink, yes }: { sink: string; yes: true | undefined },
@@ -175,9 +175,10 @@ async function dropWaiting(
   const { sinks } = io.store;
   await requireSink(sink, io, sinks);
   const own = (await sinks.counts()).find((one) => one.sink === sink);
-  const { waiting = 0, replays = 0 } = own ?? {};
-  if (waiting + replays === 0) return void io.stderr.write(`The queue of ${sink} is empty.\n`);
-  const ended = replays === 0 ? '' : ` and ${counted(replays, 'unfinished replay')}`;
+  const { waiting = 0, isReplaying = false } = own ?? {};
+  if (waiting === 0 && !isReplaying)
+    return void io.stderr.write(`The queue of ${sink} is empty.\n`);
+  const ended = isReplaying ? ' and the rest of the replay' : '';
   const question = `Drop from the queue of ${sink}: ${counted(waiting, 'notification')}${ended}?`;
   await confirm(io, `${question} ${dropEffect}`, { yes });
   const dropped = await sinks.drop({ sink, state: 'waiting', ids: 'all', nowUs: io.nowUs() });

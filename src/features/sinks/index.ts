@@ -32,7 +32,7 @@ export const sinks = defineFeature({
       sharesCommits: true,
       operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => ({
-        ...pick(reads, ['nextDueAtUs', 'counts', 'replays']),
+        ...pick(reads, ['nextDueAtUs', 'counts', 'replay']),
         due: async (query) =>
           (await reads.nextDueAtUs(query.sink)) === null ? [] : reads.due(query),
         items: ({ limit, ...query }) =>
@@ -46,7 +46,7 @@ export const sinks = defineFeature({
         retry: (options) => changeAll(() => writes.retrySome(options)),
         drop: (options) => changeAll(() => writes.dropSome(options)),
       }),
-      repeated: ['counts', 'nextDueAtUs', 'replays'],
+      repeated: ['counts', 'nextDueAtUs', 'replay'],
       lease: 'sinks',
       withoutLease: ['retrySome', 'dropSome', 'addReplay'],
     }),

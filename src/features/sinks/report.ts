@@ -39,14 +39,13 @@ export const sinkSchema = z.object({
   waiting: count.describe('Number of queued notifications.'),
   failed: count.describe('Number of queued notifications whose last delivery failed.'),
   dead: count.describe('Number of dead letters.'),
-  replays: count.describe('Number of replays whose notifications are not all queued.'),
+  isReplaying: z.boolean().describe('True while a replay is not completely queued.'),
   delivered: count.describe('Number of acknowledged deliveries, with replays.'),
   lastDeliveredAtUs: timeUs,
   oldestUndeliveredAtUs: timeUs.describe(
     'Time at which the oldest undelivered notification was queued, or received.',
   ),
   oldestWaitingAtUs: timeUs,
-  oldestLiveWaitingAtUs: timeUs.describe('The same without replayed notifications.'),
   failingSinceUs: timeUs.describe(
     'Time since which the sink accepts nothing; null if the last delivery succeeded.',
   ),
@@ -66,8 +65,8 @@ export interface SinkSources {
 
 /** State of a sink that has never started. */
 const unused = {
-  ...{ position: null, waiting: 0, failed: 0, dead: 0, replays: 0, delivered: 0 },
-  ...{ lastDeliveredAtUs: null, oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null },
+  ...{ position: null, waiting: 0, failed: 0, dead: 0, isReplaying: false, delivered: 0 },
+  ...{ lastDeliveredAtUs: null, oldestWaitingAtUs: null },
   ...{ failingSinceUs: null, lastError: null },
 };
 
@@ -110,7 +109,7 @@ const levelAfter = (us: number) => (us > failingUs.critical ? 'critical' : 'warn
 const notifications = (waiting: number, verb: '' | 'wait') =>
   `${countText(waiting)} ${waiting === 1 ? 'notification' : 'notifications'}${verb === '' ? '' : waiting === 1 ? ' waits' : ' wait'}`;
 
-/** Checks the delivery. Replayed notifications count only while nothing was ever delivered, or deliveries fail. */
+/** Checks the delivery. */
 const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
   const { name, fault, waiting, lastError, failingSinceUs } = sink;
   if (fault !== null) {
@@ -123,16 +122,14 @@ const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
   }
   const drop = `drop the waiting notifications with \`earshot sinks drop ${name} --waiting\``;
   if (sink.isSetUp === false) {
-    if (waiting + sink.replays === 0) return null;
+    if (waiting === 0 && !sink.isReplaying) return null;
     return problem(
       'warning',
       `The sink ${name} is no longer configured, and ${notifications(waiting, 'wait')} for it.`,
       `Add the sink to earshot.config.ts again, or ${drop}.`,
     );
   }
-  const queuedAtUs =
-    sink.lastDeliveredAtUs === null ? sink.oldestWaitingAtUs : sink.oldestLiveWaitingAtUs;
-  const sinceUs = Math.min(queuedAtUs ?? nowUs, failingSinceUs ?? nowUs);
+  const sinceUs = Math.min(sink.oldestWaitingAtUs ?? nowUs, failingSinceUs ?? nowUs);
   const waitsUs = nowUs - sinceUs;
   const limitUs =
     sink.lastDeliveredAtUs === null
@@ -221,7 +218,6 @@ export function sinkTable(
     { title: 'behind', value: ({ behind }: EvaluatedSink) => behind, isNumber: true, drop: 3 },
     { title: 'waiting', value: ({ waiting }: EvaluatedSink) => waiting, isNumber: true },
     { title: 'dead', value: ({ dead }: EvaluatedSink) => dead, isNumber: true },
-    { title: 'replays', value: ({ replays }: EvaluatedSink) => replays, isNumber: true, drop: 4 },
     {
       title: 'lag',
       value: ({ oldestUndeliveredAtUs: us }: EvaluatedSink) => report.span(us && nowUs - us),
@@ -271,7 +267,7 @@ export function sinkSection(
         ['delivered', sink.delivered],
         ['last success', report.time(sink.lastDeliveredAtUs) ?? 'none yet'],
         ['last error', sink.lastError],
-        ['replays not complete', sink.replays === 0 ? null : sink.replays],
+        ['replay', sink.isReplaying ? 'not complete' : null],
       ),
       ...(failed.length === 0 ? [] : [itemTable('To be retried', failed, { state: 'waiting' })]),
       ...(dead.length === 0 ? [] : [itemTable('Dead letters', dead, { state: 'dead' })]),

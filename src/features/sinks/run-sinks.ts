@@ -43,8 +43,6 @@ export function startSinks(context: SinkContext) {
 
 const logPollMs = 200;
 
-const replayPollMs = 1_000;
-
 /** Delay between two rounds while more rows are left, so that other work can run. */
 const moreMs = 5;
 
@@ -114,21 +112,21 @@ async function repeat(
 /** Maximum rows in one round, which is one transaction. */
 const rowsMax = 200;
 
+/** Maximum number of waiting items with a replay: a new notification waits behind them. Higher for a high concurrency. */
+const replayWaitingMax = 50;
+
 /**
- * Creates the round that queues items of new notifications and of the oldest replay. Items and cursor change in one
+ * Creates the round that queues items of new notifications and of the replay. Items and cursor change in one
  * transaction, so that a kill neither skips nor duplicates items. A round rejects with `unavailable`. Throws `invalid`
  * for an invalid filter of the sink.
  */
 function createCollector(definition: SinkDefinition, context: SinkContext, onAdded: () => void) {
-  const { name: sink, startAt } = definition;
+  const { name: sink, startAt, concurrency } = definition;
   const { sinks, log, nowUs } = context;
   const matches = compileMatcher(definition, log);
-  let replaysAtUs = 0;
   let compiled: { id: number; matches: Matcher } | null = null;
-  /** Replays whose filter is not valid any more, such as after an update. */
-  const invalid = new Set<number>();
 
-  /** Queues a page of a stream, up to `max` waiting items. Resolves with true if there may be more. */
+  /** Queues a page of the log or of a replay, up to `max` waiting items. Resolves with true if there may be more. */
   const queue = async (
     { replayId, after, last }: { replayId: number | null; after: number; last: number },
     bounds: NotificationQuery,
@@ -158,32 +156,26 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
     return queue({ replayId: null, after: cursor ?? 0, last }, {}, matches, sinkWaitingMax);
   };
   const collectReplayed = async (): Promise<boolean> => {
-    const replays = await sinks.replays({ sink, all: false });
-    const replay = replays.findLast(({ id }) => !invalid.has(id));
-    if (replay === undefined) return false;
+    const replay = await sinks.replay(sink);
+    if (replay === null) return false;
     const { id, position: after, lastPosition: last, sinceUs, untilUs, filter } = replay;
     if (compiled?.id !== id) {
       try {
         compiled = { id, matches: compileMatcher(definition, log, filter) };
       } catch (err) {
-        context.logger.error({ sink, replay: id, err }, 'skipped a replay with an invalid filter');
-        invalid.add(id);
-        return true;
+        // It was valid when it was requested, possibly by another version.
+        context.logger.error({ sink, replay: id, err }, 'ended a replay with an invalid filter');
+        const rest = { sink, replayId: id, after, upTo: last, items: [] };
+        return sinks.enqueue({ ...rest, atUs: nowUs() });
       }
     }
     const bounds = { sinceUs: sinceUs ?? undefined, untilUs: untilUs ?? undefined };
-    // New notifications always find capacity.
-    const max = sinkWaitingMax / 2;
+    const max = Math.max(replayWaitingMax, 2 * concurrency);
     return queue({ replayId: id, after, last }, bounds, compiled.matches, max);
   };
   return async (): Promise<number> => {
-    let isMore = await collectNew();
-    // If the next check is far ahead, the clock was set back meanwhile.
-    if (Math.abs(replaysAtUs - nowUs()) > replayPollMs * 1000 || nowUs() >= replaysAtUs) {
-      if (await collectReplayed()) isMore = true;
-      else replaysAtUs = nowUs() + replayPollMs * 1000;
-    }
-    return isMore ? moreMs : logPollMs;
+    const isMore = await collectNew();
+    return (await collectReplayed()) || isMore ? moreMs : logPollMs;
   };
 }
 

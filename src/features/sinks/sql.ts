@@ -1,6 +1,5 @@
 /** Tables of the sinks: waiting items, dead letters, deliveries, and replays. */
 import { AppError } from '../../core/terms/app-error.ts';
-import { shortDateUs } from '../../core/terms/dates.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import type { DescribeReader, PruneBlocker } from '../../store/pruning/terms.ts';
 import { changedMax } from '../../store/tables.ts';
@@ -15,12 +14,12 @@ import {
 
 export const schema = `
   -- Ids are never reused, so that a delayed answer cannot match another row.
-  -- An item has a row until the sink acknowledges it. \`stream\` is the id of its replay, 0 for live deliveries; within a
-  -- stream, ids give the order. Ids of products are compared case-insensitively, as elsewhere.
+  -- An item has a row until the sink acknowledges it. Ids give the order. Ids of products are compared
+  -- case-insensitively, as elsewhere.
   CREATE TABLE IF NOT EXISTS sink_item (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     sink TEXT NOT NULL,
-    stream INTEGER NOT NULL,
+    replay_id INTEGER,
     position INTEGER NOT NULL,
     product_id TEXT NOT NULL COLLATE NOCASE,
     state TEXT NOT NULL,
@@ -29,22 +28,22 @@ export const schema = `
     error TEXT,
     queued_at_us INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX IF NOT EXISTS sink_item_queue ON sink_item (sink, stream, id, due_at_us) WHERE state = 'waiting';
-  CREATE INDEX IF NOT EXISTS sink_item_product ON sink_item (sink, stream, product_id, id) WHERE state = 'waiting';
+  CREATE INDEX IF NOT EXISTS sink_item_queue ON sink_item (sink, id, due_at_us) WHERE state = 'waiting';
+  CREATE INDEX IF NOT EXISTS sink_item_product ON sink_item (sink, product_id, id) WHERE state = 'waiting';
   CREATE INDEX IF NOT EXISTS sink_item_dead ON sink_item (sink, id) WHERE state = 'dead';
   -- Pruning asks for the first notification that a sink needs.
   CREATE INDEX IF NOT EXISTS sink_item_waiting_position ON sink_item (sink, position) WHERE state = 'waiting';
   CREATE INDEX IF NOT EXISTS sink_item_dead_position ON sink_item (sink, position) WHERE state = 'dead';
+  -- A replay has a row until all of its items are queued.
   CREATE TABLE IF NOT EXISTS sink_replay (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    sink TEXT NOT NULL,
+    sink TEXT NOT NULL UNIQUE,
     filter TEXT NOT NULL,
     since_us INTEGER,
     until_us INTEGER,
-    position INTEGER NOT NULL,
+    position INTEGER NOT NULL CHECK (position < last_position),
     last_position INTEGER NOT NULL,
-    requested_at_us INTEGER NOT NULL,
-    ended_at_us INTEGER
+    requested_at_us INTEGER NOT NULL
   ) STRICT;
   -- Number and time of acknowledged deliveries, and the failure since then.
   CREATE TABLE IF NOT EXISTS sink_delivery (
@@ -67,55 +66,31 @@ export interface ItemsPage extends Omit<Options<'items'>, 'limit'> {
   rowsMax: number;
 }
 
-const itemColumns = `id, sink, position, product_id AS productId, nullif(stream, 0) AS replayId,
+const itemColumns = `id, sink, position, product_id AS productId, replay_id AS replayId,
   state, attempts, due_at_us AS dueAtUs, error, queued_at_us AS queuedAtUs`;
 
 const replayColumns = `id, sink, filter, since_us AS sinceUs, until_us AS untilUs, position,
-  last_position AS lastPosition, requested_at_us AS requestedAtUs, ended_at_us AS endedAtUs`;
+  last_position AS lastPosition, requested_at_us AS requestedAtUs`;
 
-/**
- * Waiting items of `@sink` without an earlier waiting item of the same product in any stream. Costs one lookup per item
- * and stream with waiting items. There are few such streams: replays are read one after the other.
- */
+/** Waiting items of `@sink` without an earlier waiting item of the same product. Costs one lookup per item. */
 const nextItems = `sink_item AS item INDEXED BY sink_item_queue
   WHERE item.state = 'waiting' AND item.sink = @sink AND NOT EXISTS (
     SELECT 1 FROM sink_item AS earlier INDEXED BY sink_item_product
-    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink AND earlier.stream IN (
-        SELECT DISTINCT stream FROM sink_item INDEXED BY sink_item_queue
-        WHERE state = 'waiting' AND sink = @sink)
+    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink
       AND earlier.product_id = item.product_id AND earlier.id < item.id)`;
-
-/** Condition for a replayed item that a live item of the same product waits for. */
-const blocksLive = `EXISTS (
-  SELECT 1 FROM sink_item AS live INDEXED BY sink_item_product
-  WHERE live.state = 'waiting' AND live.sink = item.sink AND live.stream = 0
-    AND live.product_id = item.product_id)`;
-
-/** Classes of items by priority; within a class, items are delivered in queue order. */
-const priorities = [
-  `stream > 0 AND ${blocksLive}`,
-  'stream = 0',
-  `stream > 0 AND NOT ${blocksLive}`,
-];
 
 /** Subquery on the items of the sink in the row `name`; uses the partial indexes. */
 const ofSink = (value: string, where: string) =>
   `(SELECT ${value} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
 
 export const reads = {
-  /** Returns waiting items that are due, at most the first of each product, by priority. */
-  due(database: Database, { sink, nowUs, limit }: Options<'due'>): SinkItem[] {
-    const found: SinkItem[] = [];
-    for (const hasPriority of priorities) {
-      const rows = prepared<[object], SinkItem>(
-        database,
-        `SELECT ${itemColumns} FROM ${nextItems} AND ${hasPriority}
-           AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
-         ORDER BY id LIMIT @left`,
-      ).all({ sink, nowUs, left: limit - found.length });
-      found.push(...rows);
-    }
-    return found;
+  due(database: Database, query: Options<'due'>): SinkItem[] {
+    return prepared<[object], SinkItem>(
+      database,
+      `SELECT ${itemColumns} FROM ${nextItems}
+         AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
+       ORDER BY id LIMIT @limit`,
+    ).all(query);
   },
 
   nextDueAtUs(database: Database, sink: string): number | null {
@@ -136,7 +111,7 @@ export const reads = {
 
   /** Gets the names of the sinks from cursors and replays: items are queued only through these. */
   counts(database: Database): SinkCounts[] {
-    return prepared<[object], SinkCounts>(
+    return prepared<[object], Omit<SinkCounts, 'isReplaying'> & { isReplaying: 0 | 1 }>(
       database,
       `WITH name AS (
          SELECT sink FROM sink_replay
@@ -146,26 +121,23 @@ export const reads = {
          ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
          ${ofSink('count(*)', "state = 'waiting' AND error IS NOT NULL")} AS failed,
          ${ofSink('count(*)', "state = 'dead'")} AS dead,
-         (SELECT count(*) FROM sink_replay AS replay
-          WHERE replay.sink = name.sink AND ended_at_us IS NULL) AS replays,
+         EXISTS (SELECT 1 FROM sink_replay AS replay WHERE replay.sink = name.sink) AS isReplaying,
          coalesce(done.delivered, 0) AS delivered, done.last_at_us AS lastDeliveredAtUs,
          ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestWaitingAtUs,
-         ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveWaitingAtUs,
          max(done.failing_since_us,
            ${ofSink('min(queued_at_us)', "state = 'waiting' AND error IS NOT NULL")}) AS failingSinceUs,
          done.last_error AS lastError
        FROM name LEFT JOIN reader_cursor AS cursor ON reader = @prefix || name.sink
          LEFT JOIN sink_delivery AS done ON done.sink = name.sink
        ORDER BY name.sink`,
-    ).all({ prefix: sinkReader('') });
+    )
+      .all({ prefix: sinkReader('') })
+      .map((row) => ({ ...row, isReplaying: row.isReplaying === 1 }));
   },
 
-  replays(database: Database, { sink, all }: Options<'replays'>): Replay[] {
-    return prepared<[object], Replay>(
-      database,
-      `SELECT ${replayColumns} FROM sink_replay WHERE (@all OR ended_at_us IS NULL)
-         ${sink === undefined ? '' : 'AND sink = @sink'} ORDER BY id DESC`,
-    ).all({ sink, all: Number(all) });
+  replay(database: Database, sink: string): Replay | null {
+    const sql = `SELECT ${replayColumns} FROM sink_replay WHERE sink = ?`;
+    return prepared<[string], Replay>(database, sql).get(sink) ?? null;
   },
 };
 
@@ -176,18 +148,17 @@ export const writes = {
     if (upTo < after || items.some(({ position }) => position <= after || position > upTo)) {
       throw new AppError('invalid', 'Items are outside the range of positions that was read.');
     }
-    const move = prepared(database, replayId === null ? moveCursor : moveReplay);
-    const moved = move.run({ reader: sinkReader(sink), sink, replayId, after, upTo, atUs });
-    if (moved.changes === 0) return false;
+    const sql = replayId === null ? [moveCursor] : [endReplay, moveReplay];
+    const moved = { reader: sinkReader(sink), sink, replayId, after, upTo, atUs };
+    if (!sql.some((one) => prepared(database, one).run(moved).changes > 0)) return false;
     const insert = prepared(
       database,
-      `INSERT INTO sink_item (sink, stream, position, product_id, state, attempts, due_at_us,
+      `INSERT INTO sink_item (sink, replay_id, position, product_id, state, attempts, due_at_us,
          queued_at_us)
-       VALUES (@sink, @stream, @position, @productId, 'waiting', 0, @atUs, @atUs)`,
+       VALUES (@sink, @replayId, @position, @productId, 'waiting', 0, @atUs, @atUs)`,
     );
-    const stream = replayId ?? 0;
     for (const { position, productId } of items) {
-      insert.run({ sink, stream, position, productId, atUs });
+      insert.run({ sink, replayId, position, productId, atUs });
     }
     return true;
   },
@@ -213,14 +184,9 @@ export const writes = {
   },
 
   /** Returns the number of removed items: with `changedMax` there may be more. */
-  dropSome(database: Database, { sink, state, ids, nowUs }: Options<'drop'>): number {
+  dropSome(database: Database, { sink, state, ids }: Options<'drop'>): number {
     if (ids === 'all' && state === 'waiting') {
-      // The clock may have been set back since the replay was requested.
-      prepared(
-        database,
-        `UPDATE sink_replay SET ended_at_us = max(requested_at_us, @nowUs)
-         WHERE sink = @sink AND ended_at_us IS NULL`,
-      ).run({ sink, nowUs });
+      prepared(database, 'DELETE FROM sink_replay WHERE sink = ?').run(sink);
     }
     return prepared(database, `DELETE FROM sink_item WHERE ${firstItems(state, ids)}`).run({
       sink,
@@ -229,43 +195,18 @@ export const writes = {
   },
 
   addReplay(database: Database, replay: Options<'addReplay'>): Replay {
-    const same = sameReplay(database, replay);
-    if (same !== undefined) {
-      const { id, sink, requestedAtUs } = same;
-      throw new AppError(
-        'conflict',
-        `Replay ${id} to ${sink} (requested ${shortDateUs(requestedAtUs)} UTC) already covers this request and has not finished.`,
-        { advice: 'To see the progress: `earshot sinks list`.' },
-      );
-    }
     const added = prepared<[object], Replay>(
       database,
-      `INSERT INTO sink_replay (sink, filter, since_us, until_us, position, last_position,
-         requested_at_us, ended_at_us)
-       VALUES (@sink, @filter, @sinceUs, @untilUs, @afterPosition, @lastPosition, @requestedAtUs,
-         iif(@afterPosition >= @lastPosition, @requestedAtUs, NULL))
-       RETURNING ${replayColumns}`,
+      `INSERT INTO sink_replay (sink, filter, since_us, until_us, position, last_position, requested_at_us)
+       VALUES (@sink, @filter, @sinceUs, @untilUs, @afterPosition, @lastPosition, @requestedAtUs)
+       ON CONFLICT (sink) DO NOTHING RETURNING ${replayColumns}`,
     ).get(replay);
-    if (added === undefined) throw new Error('The replay is missing in its own transaction.');
-    return added;
+    if (added !== undefined) return added;
+    throw new AppError('conflict', `A replay to ${replay.sink} has not finished.`, {
+      advice: `To see the progress: \`earshot sinks list\`. To end it: \`earshot sinks drop ${replay.sink} --waiting\`.`,
+    });
   },
 };
-
-/**
- * Returns an unfinished replay with the same filter that covers the window and reaches the last position. Repeating a
- * request for `7d` finds the same replay, although its window starts a little later.
- */
-function sameReplay(database: Database, request: Options<'addReplay'>): Replay | undefined {
-  return prepared<[object], Replay>(
-    database,
-    `SELECT ${replayColumns} FROM sink_replay AS replay
-     WHERE sink = @sink AND filter = @filter AND last_position >= @lastPosition
-       AND (since_us IS NULL OR since_us <= @sinceUs) AND (until_us IS NULL OR until_us >= @untilUs)
-       AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
-         WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
-     ORDER BY id DESC LIMIT 1`,
-  ).get(request);
-}
 
 /** The position of a sink without a cursor is 0. */
 const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
@@ -274,9 +215,11 @@ const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
   ON CONFLICT (reader) DO UPDATE SET
     position = excluded.position, moved_at_us = excluded.moved_at_us`;
 
-const moveReplay = `UPDATE sink_replay
-  SET position = @upTo, ended_at_us = iif(@upTo >= last_position, @atUs, NULL)
-  WHERE id = @replayId AND sink = @sink AND position = @after AND ended_at_us IS NULL`;
+const unmovedReplay = 'id = @replayId AND sink = @sink AND position = @after';
+
+const endReplay = `DELETE FROM sink_replay WHERE ${unmovedReplay} AND @upTo >= last_position`;
+
+const moveReplay = `UPDATE sink_replay SET position = @upTo WHERE ${unmovedReplay}`;
 
 /** Condition for the first `changedMax` items, in queue order. */
 function firstItems(state: SinkItem['state'], ids: readonly number[] | 'all'): string {
@@ -356,8 +299,7 @@ interface BlockerRow extends Pick<PruneBlocker, 'position' | 'sinceUs'> {
 function replayBlockers(database: Database): PruneBlocker[] {
   return prepared<[], BlockerRow & { id: number }>(
     database,
-    `SELECT id, sink, position, requested_at_us AS sinceUs
-     FROM sink_replay WHERE ended_at_us IS NULL`,
+    'SELECT id, sink, position, requested_at_us AS sinceUs FROM sink_replay',
   )
     .all()
     .map(({ id, sink, ...row }) => ({

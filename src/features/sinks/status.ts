@@ -101,11 +101,11 @@ const part = defineStatusPart({
         ),
         seconds(
           'earshot_sink_oldest_waiting_seconds',
-          'Age of the oldest notification in the queue of a sink, without replays; 0 with an empty queue.',
+          'Age of the oldest notification in the queue of a sink; 0 with an empty queue.',
           ({ sinks, atUs }) =>
-            sinks.map(({ name, oldestLiveWaitingAtUs }) => [
+            sinks.map(({ name, oldestWaitingAtUs }) => [
               { sink: name },
-              secondsSince(oldestLiveWaitingAtUs, atUs),
+              secondsSince(oldestWaitingAtUs, atUs),
             ]),
           sink,
         ),

@@ -12,8 +12,8 @@ import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
- * Maximum number of waiting items of one sink, retried dead letters included; replays fill at most half of it.
- * Beyond this limit the log itself is the queue.
+ * Maximum number of waiting items of one sink, retried dead letters included. Beyond this limit the log itself is the
+ * queue.
  */
 export const sinkWaitingMax = 1_000;
 
@@ -81,8 +81,6 @@ export interface Replay {
   position: number;
   lastPosition: number;
   requestedAtUs: number;
-  /** Null until everything is queued. */
-  endedAtUs: number | null;
 }
 
 /** State of a sink in the store. */
@@ -94,16 +92,14 @@ export interface SinkCounts {
   /** Waiting items with a failed attempt. */
   failed: number;
   dead: number;
-  /** Replays that are not completely queued. */
-  replays: number;
+  /** True while a replay is not completely queued. */
+  isReplaying: boolean;
   /** Acknowledged deliveries, including replays. */
   delivered: number;
   /** Time of the last acknowledged delivery; null when none was acknowledged. */
   lastDeliveredAtUs: number | null;
   /** Time at which the oldest waiting item was queued; null when none waits. */
   oldestWaitingAtUs: number | null;
-  /** The same without replays, which have lower priority. */
-  oldestLiveWaitingAtUs: number | null;
   /** Time of the first failure since the last success; null if no waiting item has failed. */
   failingSinceUs: number | null;
   /** Error of the last attempt, if it failed; null when none has failed. */
@@ -125,9 +121,8 @@ export interface DeliveryState {
 /** Read access. All calls reject with `unavailable`. */
 export interface SinkReader {
   /**
-   * Returns waiting items that are due: first replayed items that block a live item of the same product, then live
-   * items, then the other replayed ones, each in the order of queuing. Skips an item while an earlier one of the same
-   * product waits, live or of any replay, to keep the order per product.
+   * Returns waiting items that are due, in the order of queuing. Skips an item while an earlier one of the same product
+   * waits, to keep the order per product.
    */
   due(options: { sink: string; nowUs: number; limit: number }): Promise<SinkItem[]>;
   /**
@@ -148,8 +143,8 @@ export interface SinkReader {
   }): AsyncIterable<SinkItem>;
   /** Returns counts by sink name, for sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
-  /** Returns replays, newest first; unfinished ones only unless `all`. */
-  replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
+  /** Returns the replay of a sink; null if there is none, or all of it is queued. */
+  replay(sink: string): Promise<Replay | null>;
 }
 
 /** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
@@ -196,8 +191,7 @@ export interface Sinks extends SinkReader {
    */
   retry(options: { sink: string; ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
   /**
-   * Drops dead letters or waiting items: the given ones, or all. Dropping all waiting items also ends unfinished
-   * replays. Resolves with the number of items. Thousands of them take several transactions.
+   * Drops dead letters or waiting items: the given ones, or all. Dropping all waiting items also ends the replay. Resolves with the number of items. Thousands of them take several transactions.
    */
   drop(options: {
     sink: string;
@@ -206,10 +200,8 @@ export interface Sinks extends SinkReader {
     nowUs: number;
   }): Promise<number>;
   /**
-   * Adds a replay; one with nothing to process is already ended. Rejects with `conflict` when an unfinished
-   * one with the same filter covers it.
+   * Adds a replay of the notifications after a position. Rejects with `conflict` while another one of the sink is not
+   * completely queued.
    */
-  addReplay(
-    replay: Omit<Replay, 'id' | 'position' | 'endedAtUs'> & { afterPosition: number },
-  ): Promise<Replay>;
+  addReplay(replay: Omit<Replay, 'id' | 'position'> & { afterPosition: number }): Promise<Replay>;
 }

@@ -233,7 +233,7 @@ export function createMemoryOperations(): Pick<
     },
     alerts: { alerts: none, unsent: none },
     sinks: {
-      ...{ due: none, deliveries: none, counts: none, replays: none },
+      ...{ due: none, deliveries: none, counts: none, replay: async () => null },
       ...{ nextDueAtUs: async () => null },
       async *items() {},
     },

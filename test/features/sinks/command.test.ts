@@ -37,8 +37,8 @@ describe('earshot sinks list', () => {
       },
       {
         ...{ name: 'bus', target: 'webhook', isSetUp: true, position: 4, behind: 1 },
-        ...{ waiting: 1, failed: 0, dead: 2, replays: 0, delivered: 1 },
-        ...{ lastDeliveredAt: queued, oldestWaitingAt: queued, oldestLiveWaitingAt: queued },
+        ...{ waiting: 1, failed: 0, dead: 2, isReplaying: false, delivered: 1 },
+        ...{ lastDeliveredAt: queued, oldestWaitingAt: queued },
         ...{ oldestUndeliveredAt: queued, failingSince: null, lastError: refusal, fault: null },
         evaluation: { level: 'warning' },
       },

@@ -1,7 +1,7 @@
 /** `earshot sinks replay`, `retry` and `drop`: previews, confirmations, and what they change. */
 import { describe, expect, it } from 'vitest';
 import { expectEnd, nowUs } from '../../helpers/fake-io.ts';
-import { delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
+import { hourUs, withStore } from '../../helpers/filled-store.ts';
 import { createSinkCommandContext, openRefusedContext } from './command-context.ts';
 
 const names = ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5'];
@@ -12,16 +12,15 @@ async function openContext() {
     `{ bus: { command: ['a'], filter: "startswith(Name,'S2')", from: 'start' } }`,
   );
   await context.fillNames(names);
-  const replays = () =>
-    withStore(context.dataDir, ({ sinks }) => sinks.replays({ sink: 'bus', all: true }));
+  const stored = () => withStore(context.dataDir, ({ sinks }) => sinks.replay('bus'));
   const replay = (...words: string[]) =>
     context.earshot(['sinks', 'replay', '--sink', 'bus', ...words]);
-  return { ...context, replays, replay };
+  return { ...context, stored, replay };
 }
 
 describe('earshot sinks replay', () => {
   it('counts the matching notifications by time and filter, and changes nothing with --dry-run', async () => {
-    const { replay, replays } = await openContext();
+    const { replay, stored } = await openContext();
     for (const [words, notifications] of [
       [[], 4],
       [['--since', '210m'], 2],
@@ -33,37 +32,26 @@ describe('earshot sinks replay', () => {
       expect([JSON.parse(out), err]).toEqual([{ sink: 'bus', notifications, replay: null }, '']);
     }
     await expectEnd(replay('--dry-run', '--since', '210m'), 0, ': 2 notifications would be');
-    expect(await replays()).toEqual([]);
+    expect(await stored()).toBeNull();
   });
 
   it('asks for confirmation, and requires --yes without a terminal', async () => {
-    const { earshot, replay, replays } = await openContext();
+    const { earshot, replay, stored } = await openContext();
     await expectEnd(replay(), 2, '--yes');
     const asked = (answer: string) =>
       earshot('sinks replay --sink bus --since 210m', { answers: [answer] });
     await expectEnd(asked('no'), 1, 'Deliver 2 notifications to bus again?');
-    expect(await replays()).toEqual([]);
+    expect(await stored()).toBeNull();
     const { err } = await expectEnd(asked('y'), 0, 'Queued replay 1');
     expect(err).toContain('so nothing is delivered');
     const since = { sinceUs: nowUs - 3.5 * hourUs, untilUs: null };
-    expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
+    expect(await stored()).toMatchObject({ id: 1, filter: '', lastPosition: 5, ...since });
+    const [listed] = JSON.parse((await earshot('sinks list --json')).out);
+    expect(listed).toMatchObject({ name: 'bus', isReplaying: true });
+    await expectEnd(replay('--yes'), 1, 'A replay to bus has not finished.');
+    await expectEnd(earshot('sinks drop bus --waiting --yes'), 0);
     const json = await replay('--filter', "contains(Name,'A_')", '--yes', '--json');
     expect(JSON.parse(json.out)).toEqual({ sink: 'bus', notifications: 3, replay: 2 });
-    const [listed] = JSON.parse((await earshot('sinks list --json')).out);
-    expect(listed).toMatchObject({ name: 'bus', replays: 2 });
-  });
-
-  it('refuses the same replay while the first is unfinished, unless new notifications match', async () => {
-    const { replay, replays, fill } = await openContext();
-    const ask = () => replay('--yes', '--since', '7h');
-    const come = (Name: string) =>
-      fill([delivery({ ProductId: Name, AckId: Name, value: { Name } }, { receivedAtUs: nowUs })]);
-    expect((await ask()).code).toBe(0);
-    await come('S1A_6');
-    await expectEnd(ask(), 1, 'Replay 1 to bus (requested 2026-05-02 12:00 UTC) already covers');
-    await come('S2A_7');
-    expect((await ask()).code).toBe(0);
-    expect(await replays()).toMatchObject([{ lastPosition: 7 }, { lastPosition: 5 }]);
   });
 
   it.each([
@@ -72,9 +60,9 @@ describe('earshot sinks replay', () => {
     ['a window of no time', ['--since', '0h'], /Use 90m, 24h, 7d or a date/],
     ['a faulty filter, with its place', ['--filter', "Naem eq 'x'"], /Naem eq 'x'\n +\^{4}/],
   ])('refuses %s with exit code 2', async (_what, words, expected) => {
-    const { replay, replays } = await openContext();
+    const { replay, stored } = await openContext();
     await expectEnd(replay(...words, '--yes'), 2, expected);
-    expect(await replays()).toEqual([]);
+    expect(await stored()).toBeNull();
   });
 });
 
@@ -122,14 +110,14 @@ describe('earshot sinks retry and drop', () => {
       const stream = { sink: 'bus', replayId: id, after: 1, upTo: 3 };
       await sinks.enqueue({ ...stream, items, atUs: nowUs });
     });
-    const words = '2 notifications and 1 unfinished replay';
+    const words = '2 notifications and the rest of the replay';
     const drop = (answer: string) => earshot('sinks drop bus --waiting', { answers: [answer] });
     await expectEnd(drop('n'), 1, `Drop from the queue of bus: ${words}?`);
     expect(await counts()).toMatchObject({ waiting: 2, dead: 2 });
     const yes = await expectEnd(earshot('sinks drop bus --waiting --yes'), 0, `: ${words}.\n`);
     expect(yes.err).toContain('`earshot sinks replay --sink bus`');
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
-    expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
+    expect(await withStore(dataDir, ({ sinks }) => sinks.replay('bus'))).toBeNull();
     await expectEnd(earshot('sinks drop bus --waiting'), 0, 'The queue of bus is empty.');
   });
 });

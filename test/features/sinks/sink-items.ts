@@ -25,8 +25,7 @@ export async function queued(
   options: { sink?: string; replayId?: number | null; atUs?: number } = {},
 ): Promise<SinkItem[]> {
   const { sink = 'act', replayId = null } = options;
-  const replays = await store.sinks.replays({ sink, all: true });
-  const replay = replays.find(({ id }) => id === replayId);
+  const replay = replayId === null ? null : await store.sinks.replay(sink);
   const after = replay?.position ?? (await store.cursor(sinkReader(sink))) ?? 0;
   const items = products.map((productId, i) => ({ productId, position: after + i + 1 }));
   const upTo = after + products.length;

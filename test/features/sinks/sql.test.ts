@@ -29,15 +29,15 @@ describe('the queue of a sink', () => {
     expect(await dueProducts(store, { nowUs: atUs - 1 })).toEqual(['a']);
   });
 
-  it('offers one item of each product: replayed ones before which a live one waits, live ones, the others', async () => {
+  it('offers one item of each product in the order of queuing, live or replayed', async () => {
     const { store } = await openLocalStore();
     const { id: replayId } = await store.sinks.addReplay(replayOf(9));
     await queued(store, ['x', 'a', 'b', 'a'], { replayId });
     const [first = expect.fail()] = await queued(store, ['c', 'B', 'C', 'A']);
-    expect(await dueProducts(store)).toEqual(['a', 'b', 'c', 'x']);
+    expect(await dueProducts(store)).toEqual(['x', 'a', 'b', 'c']);
     await store.sinks.settle([postponed(first, atUs + 5)], atUs);
-    expect(await dueProducts(store)).toEqual(['a', 'b', 'x']);
-    expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['a', 'b', 'c', 'x']);
+    expect(await dueProducts(store)).toEqual(['x', 'a', 'b']);
+    expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['x', 'a', 'b', 'c']);
   });
 
   it('stores each part of the log once, and never uses an id again', async () => {
@@ -80,24 +80,19 @@ describe('the queue of a sink', () => {
   });
 });
 
-describe('stored replays', () => {
-  it('are refused when an unfinished replay delivers the same', async () => {
-    const { store } = await openLocalStore();
-    const { sinks } = store;
-    const asked = { ...replayOf(7), sinceUs: atUs - 5, untilUs: null };
-    const { id } = await sinks.addReplay(asked);
-    const refused = { code: 'conflict', text: expect.stringContaining(`Replay ${id} to `) };
-    const less = [{}, { sinceUs: atUs }, { untilUs: atUs }, { lastPosition: 6 }];
-    for (const fields of less) {
-      await expect(sinks.addReplay({ ...asked, ...fields })).rejects.toMatchObject(refused);
-    }
-    // All queued, but not all delivered.
-    const items = await queued(store, ['a', 'b', 'c', 'd', 'e', 'f', 'g'], { replayId: id });
-    expect(await sinks.replays({ all: false })).toEqual([]);
-    await expect(sinks.addReplay(asked)).rejects.toMatchObject(refused);
-    await sinks.settle(items.map(acknowledged), atUs);
-    expect((await sinks.addReplay(asked)).id).not.toBe(id);
-  });
+it('a replay is refused until another one of the sink is queued, and its id is never used again', async () => {
+  const { store } = await openLocalStore();
+  const { sinks } = store;
+  const added = await sinks.addReplay(replayOf(2));
+  expect(await sinks.replay('act')).toEqual(added);
+  await expect(sinks.addReplay(replayOf(2))).rejects.toMatchObject({ code: 'conflict' });
+  const { id: other } = await sinks.addReplay(replayOf(2, { sink: 'bus' }));
+  await queued(store, ['a'], { replayId: added.id });
+  expect(await sinks.replay('act')).toMatchObject({ id: added.id, position: 1 });
+  expect(await sinks.enqueue({ ...read, replayId: added.id, items: [] })).toBe(false);
+  await queued(store, ['b'], { replayId: added.id });
+  expect(await sinks.replay('act')).toBeNull();
+  expect((await sinks.addReplay(replayOf(2))).id).toBeGreaterThan(other);
 });
 
 describe('outcomes of items', () => {
@@ -140,12 +135,12 @@ describe('the sink queue', () => {
     const { store, dataDir } = await openLocalStore();
     const { sinks } = store;
     const waiting = await queued(store, [...products(500), ...products(500)]);
-    const replay = await sinks.addReplay(replayOf(9));
+    const replay = await sinks.addReplay(replayOf(9_999));
     await queued(store, products(1000), { replayId: replay.id });
     openFile(dataDir).exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-       INSERT INTO sink_item (sink, stream, position, product_id, state, attempts, due_at_us, error,
-         queued_at_us) SELECT 'act', 0, 1, 'p-' || i, 'dead', 5, 1, 'No.', 1 FROM n`,
+       INSERT INTO sink_item (sink, position, product_id, state, attempts, due_at_us, error,
+         queued_at_us) SELECT 'act', 1, 'p-' || i, 'dead', 5, 1, 'No.', 1 FROM n`,
     );
     // The worst case: almost nothing is due.
     const later = waiting.slice(0, 499).map((one) => postponed(one, atUs + 5));
@@ -166,6 +161,6 @@ describe('the sink queue', () => {
     expect(await collect(sinks.items({ state: 'waiting' }))).toHaveLength(22_000);
     const dropped = await sinks.drop({ sink: 'act', state: 'waiting', ids: 'all', nowUs: atUs });
     expect(dropped).toBe(22_000);
-    expect(await sinks.replays({ all: false })).toEqual([]);
+    expect(await sinks.replay('act')).toBeNull();
   });
 });

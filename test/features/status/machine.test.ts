@@ -94,9 +94,8 @@ const cases = [
   of(receiverCheck, node({}, { freeBytes: 5e8 }), 'with a full disk', 'warning', 'free space'),
   of(sinkRow, sink({}), 'that delivers', null),
   of(sinkRow, sink({ failingSinceUs: agoUs(1) }), 'that fails', 'warning', 'does not deliver'),
-  of(sinkRow, sink({ oldestWaitingAtUs: agoUs(99) }), 'with old replays only', null),
-  kept(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(6) }), 'with items of 6 minutes', 'warning'),
-  kept(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(5) }), 'with items of 5 minutes', null),
+  kept(sinkRow, sink({ oldestWaitingAtUs: agoUs(6) }), 'with items of 6 minutes', 'warning'),
+  kept(sinkRow, sink({ oldestWaitingAtUs: agoUs(5) }), 'with items of 5 minutes', null),
   of(
     sinkRow,
     sink({ oldestWaitingAtUs: agoUs(2), lastDeliveredAtUs: null }),
@@ -104,7 +103,7 @@ const cases = [
     'warning',
     'does not',
   ),
-  of(sinkRow, sink({ oldestLiveWaitingAtUs: agoUs(15) }), 'with items of 15 minutes', null),
+  of(sinkRow, sink({ oldestWaitingAtUs: agoUs(15) }), 'with items of 15 minutes', null),
   of(sinkRow, sink({ fault: 'Off.' }), 'with a fault', 'warning', 'Nothing is delivered'),
   of(refusedRow, sink({ dead: 2 }), 'with dead letters', 'warning', '2 notifications', 'retry'),
 ];

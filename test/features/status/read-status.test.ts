@@ -160,7 +160,7 @@ describe('the facts of a store', () => {
       { name: 'faulty', isSetUp: true, target: null, fault: 'Why.', ...none },
       {
         ...{ name: 'gone', isSetUp: false, target: null, fault: null, waiting: 1, dead: 1 },
-        ...{ oldestWaitingAtUs: nowUs - hourUs, oldestLiveWaitingAtUs: nowUs - hourUs },
+        ...{ oldestWaitingAtUs: nowUs - hourUs },
         lastError: 'It was refused.',
       },
       { name: 'orders', isSetUp: true, target: 'webhook', fault: null, ...none },

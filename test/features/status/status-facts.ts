@@ -60,9 +60,9 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     sinks: [
       {
         ...{ name: 'archive', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
-        ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null, target: 'command' },
+        ...{ oldestWaitingAtUs: null, target: 'command' },
         ...{ failingSinceUs: null, lastDeliveredAtUs: null, position: 6_204_332, behind: 0 },
-        ...{ failed: 0, replays: 0, delivered: 12, oldestUndeliveredAtUs: null },
+        ...{ failed: 0, isReplaying: false, delivered: 12, oldestUndeliveredAtUs: null },
       },
     ],
     coverage: [

@@ -73,10 +73,10 @@ export function sampleStatus(isFaulty = false): Status {
     sinks: [
       {
         ...{ name: 'orders', isSetUp: true, target: 'command', position: 6_000, behind: 32 },
-        ...{ waiting: 15, failed: 33, dead: 16, replays: 34, delivered: 35 },
+        ...{ waiting: 15, failed: 33, dead: 16, isReplaying: true, delivered: 35 },
         ...{ oldestUndeliveredAtUs: agoUs(hourUs), oldestWaitingAtUs: agoUs(hourUs) },
-        ...{ oldestLiveWaitingAtUs: agoUs(hourUs / 2), failingSinceUs: agoUs(hourUs / 4) },
-        ...{ lastError: null, lastDeliveredAtUs: null, evaluation: evaluated },
+        ...{ failingSinceUs: agoUs(hourUs / 4), lastError: null },
+        ...{ lastDeliveredAtUs: null, evaluation: evaluated },
         fault: isFaulty ? 'The command is not there.' : null,
       },
     ],

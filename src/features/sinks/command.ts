@@ -274,7 +274,7 @@ Examples:
   $ earshot sinks                     list sinks
   $ earshot sinks test hook           deliver a test notification
   $ earshot sinks dead bus            list dead letters
-  $ earshot sinks retry bus --all     retry all dead letters`,
+  $ earshot sinks retry bus           retry all dead letters`,
   usual: listCommand,
   commands: [testCommand, deadCommand, retryCommand, dropCommand, replayCommand],
 });

@@ -158,7 +158,7 @@ const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, l
   return problem(
     'warning',
     `The sink ${name} has refused ${notifications(dead, '')} permanently.`,
-    `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name} --all\`, or drop them with \`earshot sinks drop ${name} --all\`.`,
+    `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name}\`, or drop them with \`earshot sinks drop ${name}\`.`,
     isSetUp === false && 'The sink is no longer configured.',
     lastError !== null && `Last error: ${quoted(lastError)}`,
   );
@@ -283,8 +283,8 @@ export function sinkSection(
           'List all dead letters',
           `earshot sinks dead ${name} --limit ${sink.dead}`,
         ],
-        sink.dead > 0 && ['Retry all dead letters', `earshot sinks retry ${name} --all`],
-        sink.dead > 0 && ['Drop all dead letters', `earshot sinks drop ${name} --all`],
+        sink.dead > 0 && ['Retry all dead letters', `earshot sinks retry ${name}`],
+        sink.dead > 0 && ['Drop all dead letters', `earshot sinks drop ${name}`],
       ),
     ],
   };
@@ -299,7 +299,6 @@ export function itemTable(
   const atUs = ({ item }: QueuedItem) => (state === 'dead' ? item.queuedAtUs : item.dueAtUs);
   const sink = { title: 'sink', value: ({ item }: QueuedItem) => item.sink };
   const columns = [
-    { title: 'id', isNumber: true, value: ({ item }: QueuedItem) => String(item.id) },
     ...(isOfOne ? [] : [sink]),
     {
       ...{ title: 'product', isName: true },

@@ -175,22 +175,22 @@ export const writes = {
    * Sets the queue time to now, so that the sink does not look stuck; the order stays. Returns the number of changed
    * items: with `changedMax` there may be more.
    */
-  retrySome(database: Database, { sink, ids, nowUs }: Options<'retry'>): number {
+  retrySome(database: Database, { sink, nowUs }: Options<'retry'>): number {
     return prepared(
       database,
       `UPDATE sink_item SET state = 'waiting', attempts = 0, due_at_us = @nowUs,
-         queued_at_us = @nowUs, error = NULL WHERE ${firstItems('dead', ids)}`,
-    ).run({ sink, nowUs, ids: JSON.stringify(ids) }).changes;
+         queued_at_us = @nowUs, error = NULL WHERE ${firstItems('dead')}`,
+    ).run({ sink, nowUs }).changes;
   },
 
   /** Returns the number of removed items: with `changedMax` there may be more. */
   dropSome(database: Database, { sink, state, ids }: Options<'drop'>): number {
-    if (ids === 'all' && state === 'waiting') {
+    if (state === 'waiting' && ids === undefined) {
       prepared(database, 'DELETE FROM sink_replay WHERE sink = ?').run(sink);
     }
     return prepared(database, `DELETE FROM sink_item WHERE ${firstItems(state, ids)}`).run({
       sink,
-      ids: JSON.stringify(ids),
+      ids: JSON.stringify(ids ?? []),
     }).changes;
   },
 
@@ -222,8 +222,8 @@ const endReplay = `DELETE FROM sink_replay WHERE ${unmovedReplay} AND @upTo >= l
 const moveReplay = `UPDATE sink_replay SET position = @upTo WHERE ${unmovedReplay}`;
 
 /** Condition for the first `changedMax` items, in queue order. */
-function firstItems(state: SinkItem['state'], ids: readonly number[] | 'all'): string {
-  const among = ids === 'all' ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
+function firstItems(state: SinkItem['state'], ids?: readonly number[]): string {
+  const among = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
   return `id IN (SELECT id FROM sink_item
     WHERE sink = @sink AND state = '${state === 'dead' ? 'dead' : 'waiting'}' ${among}
     ORDER BY id LIMIT ${changedMax})`;
@@ -287,7 +287,7 @@ export function blockers(database: Database): PruneBlocker[] {
     })),
     ...itemBlockers(database, 'dead', (sink) => ({
       name: `dead letters of sink ${sink}`,
-      advice: `To list the dead letters: \`earshot sinks dead ${sink}\`. To drop them: \`earshot sinks drop ${sink} --all\`.`,
+      advice: `To list the dead letters: \`earshot sinks dead ${sink}\`. To drop them: \`earshot sinks drop ${sink}\`.`,
     })),
   ];
 }

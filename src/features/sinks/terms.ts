@@ -186,18 +186,18 @@ export interface Sinks extends SinkReader {
     atUs: number,
   ): Promise<void>;
   /**
-   * Requeues dead letters with no attempts. They count as queued now, but are delivered before items queued after
+   * Requeues all dead letters with no attempts. They count as queued now, but are delivered before items queued after
    * them. Resolves with their number. Thousands of them take several transactions.
    */
-  retry(options: { sink: string; ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
+  retry(options: { sink: string; nowUs: number }): Promise<number>;
   /**
-   * Drops dead letters or waiting items: the given ones, or all. Dropping all waiting items also ends the replay. Resolves with the number of items. Thousands of them take several transactions.
+   * Drops dead letters or waiting items: the given ones, or all. Dropping all waiting items also ends the replay.
+   * Resolves with the number of items. Thousands of them take several transactions.
    */
   drop(options: {
     sink: string;
     state: SinkItem['state'];
-    ids: readonly number[] | 'all';
-    nowUs: number;
+    ids?: readonly number[] | undefined;
   }): Promise<number>;
   /**
    * Adds a replay of the notifications after a position. Rejects with `conflict` while another one of the sink is not

@@ -47,7 +47,7 @@ it('dead letters are an alert of their own, raised once, with their number and a
   expect(alert).toMatchObject({
     text: 'The sink bus has refused 1 notification permanently.',
     evidence: ['Last error: It answered 400: (x)(https : //evil.example)'],
-    nextStep: expect.stringContaining('`earshot sinks retry bus --all`'),
+    nextStep: expect.stringContaining('`earshot sinks retry bus`'),
   });
   // The sink is also stuck: neither alert hides the other.
   const items = [{ position: 4, productId: 'product-4' }];
@@ -57,7 +57,7 @@ it('dead letters are an alert of their own, raised once, with their number and a
   await settle(refused);
   expect(await at(17)).toEqual(['sink-refused bus warning']);
   expect((await activeAlerts())[0]?.text).toContain('has refused 2 notifications');
-  await store.sinks.drop({ sink: 'bus', state: 'dead', ids: 'all', nowUs: beginUs });
+  await store.sinks.drop({ sink: 'bus', state: 'dead' });
   expect(await at(18)).toEqual([]);
   expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(2);
 });
@@ -71,7 +71,7 @@ it('a sink that is no longer configured is an alert while items wait for it, wit
     nextStep: expect.stringContaining('`earshot sinks drop bus --waiting`'),
   });
   expect(await at(24 * 60)).toEqual(['sink bus warning']);
-  await store.sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs: beginUs });
+  await store.sinks.drop({ sink: 'bus', state: 'waiting' });
   expect(await at(25 * 60)).toEqual([]);
 });
 

@@ -181,7 +181,7 @@ earshot_inference_tokens_last_day 14
 earshot_sink_level{sink="orders"} 0
 earshot_sink_items{sink="orders",state="waiting"} 15
 earshot_sink_items{sink="orders",state="dead"} 16
-earshot_sink_oldest_waiting_seconds{sink="orders"} 1800
+earshot_sink_oldest_waiting_seconds{sink="orders"} 3600
 earshot_sink_failing_seconds{sink="orders"} 900
 earshot_sink_faulty{sink="orders"} 0
 ${[

@@ -32,7 +32,7 @@ const replayAll = ({ sinks }: Store, afterPosition: number) =>
 const cursor = (reader: string, position: number) => (store: Store) =>
   store.moveCursor(reader, position, at(9));
 const drop = (state: 'dead' | 'waiting') => (store: Store) =>
-  store.sinks.drop({ sink: 'orders', state, ids: 'all', nowUs: at(count) });
+  store.sinks.drop({ sink: 'orders', state });
 const settleAs = (settled: object) => (store: Store) =>
   store.sinks.settle([{ id: 1, ...settled } as never], at(count));
 const queueDead = async (store: Store) => {

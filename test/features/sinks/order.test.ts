@@ -125,7 +125,7 @@ describe('a sink', () => {
     hook.change(answer);
     await accept({ ProductId: 'a-product' });
     await time.runUntil(() => open.length === 1);
-    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: time.nowUs() });
+    await store.sinks.retry({ sink: 'sink', nowUs: time.nowUs() });
     await accept({ ProductId: 'other' });
     // The other product uses the free slot.
     await time.runUntil(() => open.length === 2);

@@ -47,9 +47,10 @@ describe('the queue of a sink', () => {
     expect(await sinks.enqueue({ ...read, items: [item(1)] })).toBe(false);
     await sinks.settle([acknowledged(two), { id: one.id, outcome: 'dead', error: 'No.' }], atUs);
     await sinks.settle([acknowledged({ id: 999 }), postponed(one, atUs)], atUs);
-    expect(await sinks.retry({ sink: 'act', ids: [two.id], nowUs: atUs })).toBe(0);
-    expect(await sinks.drop({ sink: 'other', state: 'dead', ids: 'all', nowUs: atUs })).toBe(0);
-    expect(await sinks.retry({ sink: 'act', ids: [one.id], nowUs: atUs })).toBe(1);
+    expect(await sinks.drop({ sink: 'other', state: 'dead' })).toBe(0);
+    expect(await sinks.drop({ sink: 'act', state: 'dead', ids: [two.id] })).toBe(0);
+    expect(await sinks.retry({ sink: 'other', nowUs: atUs })).toBe(0);
+    expect(await sinks.retry({ sink: 'act', nowUs: atUs })).toBe(1);
     const [three = expect.fail()] = await queued(store, ['c']);
     expect(three.id).toBeGreaterThan(two.id);
     expect(await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 })).toMatchObject([
@@ -120,7 +121,7 @@ describe('outcomes of items', () => {
     await sinks.settle([postponed(c, atUs, { counts: false })], atUs + 7);
     expect(await counts()).toMatchObject({ failingSinceUs: atUs + 7 });
     // An earlier failure says nothing about later items.
-    await sinks.drop({ sink: 'act', state: 'waiting', ids: 'all', nowUs: atUs });
+    await sinks.drop({ sink: 'act', state: 'waiting' });
     const [d = expect.fail()] = await queued(store, ['d'], { atUs: atUs + 9 });
     expect(await counts()).toMatchObject({ failingSinceUs: null });
     await sinks.settle([postponed(d, atUs)], atUs + 10);
@@ -157,9 +158,9 @@ describe('the sink queue', () => {
     // CPU time of all threads: elapsed time would depend on the load of the machine.
     expect(Math.min(...tookMs)).toBeLessThan(30);
     expect(await sinks.counts()).toMatchObject([{ waiting: 2_000, dead: 20_000 }]);
-    expect(await sinks.retry({ sink: 'act', ids: 'all', nowUs: atUs })).toBe(20_000);
+    expect(await sinks.retry({ sink: 'act', nowUs: atUs })).toBe(20_000);
     expect(await collect(sinks.items({ state: 'waiting' }))).toHaveLength(22_000);
-    const dropped = await sinks.drop({ sink: 'act', state: 'waiting', ids: 'all', nowUs: atUs });
+    const dropped = await sinks.drop({ sink: 'act', state: 'waiting' });
     expect(dropped).toBe(22_000);
     expect(await sinks.replay('act')).toBeNull();
   });

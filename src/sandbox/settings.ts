@@ -272,7 +272,6 @@ export const sandboxOptionsSchema = z.strictObject({
   /** Real clock, ms since 1970. */
   now: callback<() => number>(),
   onSettled: callback<NonNullable<DispatcherOptions['onSettled']>>().optional(),
-  onAttempt: callback<NonNullable<DispatcherOptions['onAttempt']>>().optional(),
 });
 
 function isCertificate(pem: string): boolean {

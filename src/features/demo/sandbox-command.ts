@@ -89,7 +89,6 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     print(paint('yellow', `Trusting ${trust} in addition to public authorities. For tests only.`));
   }
   const { startSandbox } = await import('../../sandbox/sandbox.ts');
-  const failures = new Set<string>();
   let lostUnplanned = 0;
   const account = accountOf(io);
   const running = await startSandbox({
@@ -99,13 +98,9 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     ...{ inferenceListen: flags.inference, now: () => io.nowUs() / 1000 },
     ...{ faults: flags.fault, count },
     trustedCaPems: trust === undefined ? [] : [readTrust(io, trust)],
-    onAttempt: (failure) => {
-      if (failure === null || failure.isInjected || failures.has(failure.text)) return;
-      failures.add(failure.text);
-      print(paint('yellow', `not delivered yet: ${printable(failure.text)}`));
-    },
-    onSettled: ({ outcome, event, productName, reason }, failure) => {
-      if (failure?.isInjected === false) lostUnplanned += 1;
+    onSettled: ({ outcome, event, productName, reason }) => {
+      const { lost, connectionFails, answerLost } = running.faults.current();
+      if (outcome === 'lost' && lost + connectionFails + answerLost === 0) lostUnplanned += 1;
       const mark =
         outcome === 'delivered' ? paint('green', 'delivered') : paint('red', 'lost     ');
       const name = printable(productName);

@@ -30,21 +30,8 @@ export interface DispatcherOptions {
   readonly retryDelaysMs: readonly number[];
   /** Called after each successful delivery. */
   readonly onDelivered: (subscription: PushSubscription) => void;
-  /** Called once per push notification when it is delivered (failure: null) or lost (its last failure). */
-  readonly onSettled?: ((entry: DeliveryEntry, failure: AttemptFailure | null) => void) | undefined;
-  /** Called after each attempt with its failure, or null if it succeeded. */
-  readonly onAttempt?: ((failure: AttemptFailure | null) => void) | undefined;
-}
-
-/** Cause of a failed attempt. */
-export interface AttemptFailure {
-  readonly text: string;
-  /** The endpoint's status; null if there was no answer. */
-  readonly status: number | null;
-  /** Error code of Node or OpenSSL; null if there is none. */
-  readonly code: string | null;
-  /** True for an injected fault. */
-  readonly isInjected: boolean;
+  /** Called once per push notification when it is delivered or lost. */
+  readonly onSettled?: ((entry: DeliveryEntry) => void) | undefined;
 }
 
 /** A notification that is being delivered. */
@@ -61,12 +48,7 @@ const socketsMax = 8;
 
 const answerTimeoutMs = 30_000;
 
-const closed: AttemptFailure = {
-  ...{ text: 'not sent: the sandbox was closed', status: null, code: null, isInjected: false },
-};
-const injected = (text: string, status: number | null): AttemptFailure => ({
-  ...{ text: `${text} (injected by the sandbox)`, status, code: null, isInjected: true },
-});
+const closed = 'not sent: the sandbox was closed';
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
@@ -187,7 +169,7 @@ async function deliver(
   const { sequence, plan } = task;
   const { record, signal, retryDelaysMs, onSettled } = options;
   if (plan.startMs !== null) await idleFor(plan.startMs);
-  let failure: AttemptFailure | null = closed;
+  let failure: string | null = closed;
   for (const [index, planned] of plan.attempts.entries()) {
     if (index > 0 && !(await idleFor(retryDelaysMs[index - 1] ?? 0))) break;
     failure = await attempt(task, options, planned);
@@ -195,10 +177,9 @@ async function deliver(
   }
   // Closing aborts attempts; the endpoint is not the cause, so these notifications are not lost.
   if (failure !== null && signal.aborted) return;
-  const reason =
-    failure && `${plan.attempts.length} attempts failed; last failure: ${failure.text}`;
+  const reason = failure && `${plan.attempts.length} attempts failed; last failure: ${failure}`;
   const entry = record.settle(sequence, reason);
-  onSettled?.(entry, failure);
+  onSettled?.(entry);
   if (failure !== null || plan.duplicateMs === null) return;
   if (await idleFor(plan.duplicateMs)) {
     await attempt(task, options, { connectionFails: false, answerLost: false });
@@ -208,25 +189,21 @@ async function deliver(
 /** Makes and records one attempt; returns the failure, or null for a success. */
 async function attempt(
   task: Task,
-  { record, signal, onDelivered, onAttempt }: DispatcherOptions,
+  { record, signal, onDelivered }: DispatcherOptions,
   planned: Task['plan']['attempts'][number],
-): Promise<AttemptFailure | null> {
+): Promise<string | null> {
   if (signal.aborted) return closed;
   const { subscription } = task;
   const sent = planned.connectionFails
-    ? injected('connection failed', null)
+    ? 'connection failed (injected by the sandbox)'
     : // The current address, so that an edit applies between two attempts.
       await post(subscription.address, task, signal).catch(failureOf);
-  const failure = ((): AttemptFailure | null => {
-    if (typeof sent !== 'number') return sent;
-    if (planned.answerLost) return injected('answer lost', sent);
-    if (isSuccess(sent)) return null;
-    return { text: `the endpoint answered ${sent}`, status: sent, code: null, isInjected: false };
-  })();
   record.addAttempt(task.sequence, typeof sent === 'number' ? sent : null);
-  if (failure === null) onDelivered(subscription);
-  onAttempt?.(failure);
-  return failure;
+  if (typeof sent !== 'number') return sent;
+  if (planned.answerLost) return 'answer lost (injected by the sandbox)';
+  if (!isSuccess(sent)) return `the endpoint answered ${sent}`;
+  onDelivered(subscription);
+  return null;
 }
 
 /** Sends a body once; resolves with the status of a complete answer. Does not follow redirects. */
@@ -258,9 +235,8 @@ function post(
   return promise;
 }
 
-function failureOf(error: Error & { code?: string; errors?: readonly Error[] }): AttemptFailure {
+function failureOf(error: Error & { code?: string; errors?: readonly Error[] }): string {
   // A host with several addresses fails with an empty message and one error per address.
   const message = error.message || (error.errors ?? []).map((one) => one.message).join('; ');
-  const code = error.code ?? null;
-  return { text: code ? `${code}: ${message}` : message, status: null, code, isInjected: false };
+  return error.code ? `${error.code}: ${message}` : message;
 }

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runCommand, startCommand } from '../../helpers/fake-io.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { clientOf, startEndpoint } from '../../sandbox/set-up.ts';
+import { clientOf, send, startEndpoint } from '../../sandbox/set-up.ts';
 
 const password = 'hunter2-not-to-be-shown';
 const env = { EARSHOT_ACCOUNT_PASSWORD: password };
@@ -83,14 +83,20 @@ it.each<[string, Record<string, string>, Record<string, string>, number]>([
   },
 );
 
-it('the sandbox reports the reason when a notification is not delivered', async () => {
-  const { url, trustedCaPems } = await startEndpoint(() => 401);
-  const service = `127.0.0.1:${await freePort()}`;
+it('the sandbox reports the reason when a notification is lost, and exits with 1', async () => {
+  const { url, trustedCaPems, requests } = await startEndpoint(() => 401);
+  const [service, port] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
   const trust = ['--trust', writeFile(trustedCaPems[0])];
-  const argv = ['sandbox', ...replaced(control, ['--service', service]), ...trust];
-  const { err, stop } = startCommand(argv, {});
-  onTestFinished(stop);
+  const flags = ['--service', service, '--control', port];
+  const running = startCommand(['sandbox', ...replaced(control, flags), ...trust], {});
+  onTestFinished(running.stop);
   const { create } = clientOf(`http://${service}`, Date.now);
   await vi.waitFor(() => create({ NotificationEndpoint: url, FilterParam: '' }), 5_000);
-  await vi.waitFor(() => expect(err()).toMatch(/not delivered yet: .*401/), 5_000);
+  for (const attempt of [1, 2, 3]) {
+    await expect.poll(() => requests.length).toBe(attempt);
+    await send(`http://${port}/clock`, 'POST', { advanceMs: 25_000 });
+  }
+  const { code, err } = await running.ended;
+  expect(err).toMatch(/lost .*4 attempts failed; last failure: the endpoint answered 401/);
+  expect([code, err]).toEqual([1, expect.stringContaining('1 notification was lost without')]);
 });

@@ -10,7 +10,6 @@ import { type DesiredSubscription, notificationDelayUs } from '../../core/terms/
 import type { Store } from '../../store/store.ts';
 import { openConfiguredStore } from '../../store/store.ts';
 import { isExpected } from '../coverage/compare-page.ts';
-import { type HourCoverage, settlingUs } from '../coverage/completeness.ts';
 import { openListing } from '../coverage/reconcile.ts';
 import { reconcileSections } from '../coverage/settings.ts';
 
@@ -41,9 +40,9 @@ interface PastEvent extends ListedEvent {
 }
 
 /**
- * Fills an empty store with the events that the catalogue lists, as if the subscriptions had run and each hour had been
- * compared since the start of the past. One hour is missing, until the receiver compares it again. Resolves with the
- * numbers of stored and of missing notifications. `io` has the settings of the receiver.
+ * Fills an empty store with the events that the catalogue lists, as if the subscriptions had run since the start of the
+ * past. One hour is missing, until the receiver compares the day. Resolves with the numbers of stored and of missing
+ * notifications. `io` has the settings of the receiver.
  */
 export async function storePast(
   io: PastIo,
@@ -62,7 +61,6 @@ export async function storePast(
   const definedAtUs = fromUs + notificationDelayUs;
   for (const one of subscriptions) {
     await store.administration.commit({ save: registrationOf(one, nowUs), definedAtUs });
-    await store.completeness.saveCoverage(coverageOf(one, events, { nowUs, missingHourUs }));
   }
   await store.completeness.recordUptime({ fromUs, toUs: nowUs });
   await Promise.all(pushes.map((one) => store.accept(deliveryOf(one, io))));
@@ -121,28 +119,6 @@ function deliveryOf(
     source: subscription.type,
     headers: [],
   };
-}
-
-/** Returns the coverage of the settled hours, as a comparison saves it. */
-function coverageOf(
-  { name: subscription, events: kinds }: DesiredSubscription,
-  events: readonly PastEvent[],
-  { nowUs, missingHourUs }: { nowUs: number; missingHourUs: number },
-): HourCoverage[] {
-  const starts = Array.from({ length: hours }, (_, i) => pastStartUs(nowUs) + i * hourUs);
-  const settled = starts.filter((at) => at + hourUs + settlingUs <= nowUs);
-  const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };
-  return kinds.flatMap((event) => {
-    const own = events.filter(
-      (one) => one.subscription.name === subscription && one.event === event,
-    );
-    return settled.map((at) => {
-      const expected = own.filter(({ eventUs }) => hourOf(eventUs) === at).length;
-      const outcome = at === missingHourUs ? { missing: expected } : { pushed: expected };
-      const hour = { subscription, event, hourUs: at, comparedAtUs: nowUs };
-      return { ...hour, expected, ...none, ...outcome };
-    });
-  });
 }
 
 /** Returns a registration that `register` completes. */

@@ -37,10 +37,8 @@ export async function showArrivals(
 ): Promise<void> {
   const { receiver, sandbox, past } = demo;
   showAddresses(io, demo);
-  let { missing, text } = await strip(io, demo);
   if (past !== null) {
     io.stdout.write(`A simulated past day: ${counted(past.stored, 'notification')} stored, ${countText(past.missing)} of one hour missing.
-${text}
 The receiver compares its log with the catalogue, for the first time after 30 seconds.
 `);
   }
@@ -49,7 +47,9 @@ The receiver compares its log with the catalogue, for the first time after 30 se
   io.stdout.write(`Ctrl-C ${atStop}.\n\n${titles}\n`);
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
+  let isCompared = past === null;
   const wait = async () => {
+    if (!isCompared) isCompared = await showComparison(io, demo);
     // Reads the log once more after the last notification was published.
     if (demo.isPublished()) stop.abort();
     await pause(pollMs, signal);
@@ -57,18 +57,11 @@ The receiver compares its log with the catalogue, for the first time after 30 se
   const log = receiver.store;
   let count = 0;
   for await (const row of followLog({ log, afterPosition: past?.stored ?? 0, wait, signal })) {
-    if (row.source !== 'reconcile') {
-      io.stdout.write(`${await arrival(io, demo, row)}\n`);
-      count += 1;
-      if (count === areaQueryAfter) await showAreaQuery(io, demo);
-      if (count === summariesAfter) await showNewestSummaries(io, demo);
-    } else if (past !== null && missing > 0) {
-      ({ missing, text } = await strip(io, demo));
-      const found = counted(past.missing, 'missing notification');
-      if (missing === 0) {
-        io.stdout.write(`\nThe comparison found and fetched ${found}:\n${text}\n\n`);
-      }
-    }
+    if (row.source === 'reconcile') continue;
+    io.stdout.write(`${await arrival(io, demo, row)}\n`);
+    count += 1;
+    if (count === areaQueryAfter) await showAreaQuery(io, demo);
+    if (count === summariesAfter) await showNewestSummaries(io, demo);
   }
   if (demo.isPublished()) await sandbox.finished;
 }
@@ -103,15 +96,19 @@ ${asCalled(commands, io)}
 `);
 }
 
-/** Returns the hours of the first subscription, as `earshot coverage` shows them, and the number of missing events. */
-async function strip(io: Io, { receiver: { store } }: DemoContext) {
+/** Shows the hours of the first subscription, as `earshot coverage` does, once all are compared. Returns true then. */
+async function showComparison(io: Io, { receiver: { store } }: DemoContext): Promise<boolean> {
   const nowUs = io.nowUs();
   const window = { sinceUs: nowUs - 25 * hourUs, untilUs: nowUs, nowUs };
   const all = await readSubscriptionCoverage(store.completeness, window);
+  if (all.some(({ unknownHours }) => unknownHours > 0)) return false;
   const hours = all.find(({ subscription }) => subscription === demoName)?.hours ?? [];
   const paint = painter(io, io.stdout);
   const text = [...stripLines(hours, paint), `  ${stripLegend(hours, paint)}`].join('\n');
-  return { text, missing: all.reduce((sum, one) => sum + one.missing, 0) };
+  const recovered = all.reduce((sum, one) => sum + one.recovered, 0);
+  const found = counted(recovered, 'missing notification');
+  io.stdout.write(`\nThe comparison found and fetched ${found}:\n${text}\n\n`);
+  return true;
 }
 
 async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow): Promise<string> {

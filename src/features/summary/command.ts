@@ -7,15 +7,12 @@ import type { SummarizeFlags } from './run-summarize.ts';
 import { digestWindows } from './terms.ts';
 
 export const summarizeCommand = defineCommand('summarize', {
-  description: 'Write the summaries that the configuration or the flags select.',
+  description: 'Write summaries of products, or digests of periods.',
   flags: (command, io) => {
     command
-      .option('--each', 'write one summary per product and ignore the configured rules')
+      .option('--each', 'write one summary per product')
       .addOption(
-        new Option(
-          '--digest <window>',
-          'write one digest per period and ignore the configured rules',
-        )
+        new Option('--digest <window>', 'write one digest per period')
           .choices(digestWindows)
           .conflicts('each'),
       );
@@ -26,8 +23,8 @@ export const summarizeCommand = defineCommand('summarize', {
       .addOption(dryRunOption())
       .addOption(jsonOption());
   },
-  help: `The rules are the options \`summary\` of the subscriptions in earshot.config.ts, or EARSHOT_SUMMARY.
-Without --each and --digest, the command writes the summaries that the rules request.
+  help: `The receiver writes the summaries of new products by the rules in earshot.config.ts or EARSHOT_SUMMARY.
+This command writes those of earlier products, independently of the rules.
 
 The language model (EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL) gets the facts about the
 product or the period, and writes sentences with their names in braces. earshot inserts the values,
@@ -36,7 +33,7 @@ answers, and without a model, the text comes from a template. If the facts are u
 is requested.
 
 EARSHOT_SUMMARY_REQUESTS_PER_DAY and EARSHOT_SUMMARY_TOKENS_PER_DAY limit the requests of this
-command and the receiver together. At a limit, the command ends and the other summaries wait.
+command and the receiver together. At a limit, the command ends. The same command continues later.
 
   --each    The default of --since is 24h. With --filter, and without --since and --until, products
             of any time are selected. Deleted products are not selected.
@@ -50,20 +47,12 @@ Exit codes: 0 done or stopped at a limit, 1 the service did not answer, 2 wrong 
 configuration.
 
 Examples:
-  $ earshot summarize                                 write the summaries that the rules request
   $ earshot summarize --each --since 2h --limit 20    summarize the newest 20 products
   $ earshot summarize --digest day --since 7d         write one digest for each day
   $ earshot summarize --each --limit 1 --dry-run      show a request`,
-  check: (flags: SummarizeFlags) => {
-    if (flags.each !== undefined || flags.digest !== undefined) return;
-    const loose = (['since', 'until', 'filter', 'subscription'] as const).filter(
-      (name) => flags[name] !== undefined,
-    );
-    if (loose.length === 0) return;
-    throw new AppError(
-      'usage',
-      `To use --${loose.join(' and --')}, add --each or --digest day. Otherwise the rules select the summaries.`,
-    );
+  check: ({ each, digest }: SummarizeFlags) => {
+    if (each === undefined && digest === undefined)
+      throw new AppError('usage', 'Add --each or --digest day.');
   },
   // Loaded on demand: maps and the worker are large, and `--help` does not need them.
   run: async (io, flags: SummarizeFlags) =>

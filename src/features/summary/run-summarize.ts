@@ -1,4 +1,4 @@
-/** Runs `earshot summarize`: the summaries that the rules or the flags request. */
+/** Runs `earshot summarize`: the summaries that the flags select. */
 
 import { withParts } from '../../core/cli/command.ts';
 import type { Io } from '../../core/cli/io.ts';
@@ -10,13 +10,9 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import { toSummaryJson } from '../../core/terms/read-models.ts';
 import { counted, printable } from '../../core/terms/text.ts';
-import type { FilterTree } from '../../filter/filter-tree.ts';
-import type { Products } from '../../filter/products.ts';
 import { withCurrentIndex } from '../products/index-command.ts';
 import { chatRequest, estimateTokens } from './answer.ts';
 import {
-  collectJobs,
-  createRules,
   digestJob,
   openSummaryContext,
   productJob,
@@ -25,14 +21,7 @@ import {
   windowAt,
 } from './jobs.ts';
 import { summaryText } from './query-command.ts';
-import { loadSummaryRules } from './rules.ts';
-import {
-  areAllOff,
-  type DigestWindow,
-  type NewSummaryJob,
-  plainSummaryRule,
-  subjectName,
-} from './terms.ts';
+import { type DigestWindow, type NewSummaryJob, subjectName } from './terms.ts';
 import { type Blocked, factsOf, type JobEnd, lockWaitMs, SummaryWriter } from './worker.ts';
 
 export interface SummarizeFlags {
@@ -48,95 +37,74 @@ export interface SummarizeFlags {
 }
 
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
-  const tree = flags.filter === undefined ? null : readFilter(flags.filter, 'Products', io);
+  if (flags.filter !== undefined) readFilter(flags.filter, 'Products', io);
   const { summary, ...place } = loadConfig(io, ['summary', 'data']);
-  const rules = await loadSummaryRules(io);
-  const fallback = plainSummaryRule(summary.rule);
-  const isByFlags = flags.each !== undefined || flags.digest !== undefined;
   await withCurrentIndex(place, io, (products) =>
     withParts(io, ['store'], async ({ store }) => {
       const log = createLogger(io, 'error');
       const context = openSummaryContext(summary, { store, products, log }, io);
-      const requested = isByFlags ? await requestedJobs(flags, tree, context, io.signal) : null;
-      if (requested === null) await collectAll(context, createRules(rules, fallback), io);
-      if (flags.dryRun) {
-        return showRequests(requested ?? (await dueJobs(context)), context, io, flags);
-      }
-      const areOff = requested === null && areAllOff([fallback, ...rules.values()]);
-      report(await write(requested, context, io, flags), areOff, context, io);
+      const jobs = jobsOf(flags, context, io);
+      if (flags.dryRun) return showRequests(jobs, context, io, flags);
+      report(await write(jobs, context, io, flags), context, io);
     }),
   );
 }
 
-/** Creates the jobs of the rules up to the end of the log, as a receiver does. */
-async function collectAll(
-  context: SummaryContext,
-  ruleOf: ReturnType<typeof createRules>,
-  { signal }: Pick<Io, 'signal'>,
-): Promise<void> {
-  const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
-  try {
-    while (!signal.aborted && (await collectJobs(context, ruleOf)).hasMore);
-  } finally {
-    release();
-  }
-}
-
-const dueJobs = ({ summaries, nowUs }: SummaryContext) =>
-  summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: waitingMax });
-
-/** Returns the jobs that the flags request, the newest first. Rejects with `usage` for too many. */
-async function requestedJobs(
+/** Yields the jobs that the flags select, the newest first. Rejects with `usage` for an empty period. */
+async function* jobsOf(
   flags: SummarizeFlags,
-  tree: FilterTree | null,
-  { products, nowUs }: SummaryContext & { products: Pick<Products, 'find'> },
-  signal: AbortSignal,
-): Promise<NewSummaryJob[]> {
-  const { since, until, subscription, digest } = flags;
+  { products, nowUs }: SummaryContext,
+  io: Io,
+): AsyncGenerator<NewSummaryJob> {
+  const { since, until, subscription, digest, limit = Number.POSITIVE_INFINITY } = flags;
   const atUs = nowUs();
   const untilUs = Math.min(until ?? atUs, atUs);
   if (since !== undefined && since >= untilUs) {
     throw new AppError('usage', '--since must be earlier than --until and earlier than now.');
   }
-  const jobs: NewSummaryJob[] = [];
-  if (digest === undefined) {
-    const isByFilter = tree !== null && since === undefined && until === undefined;
-    const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
-    const limit = flags.limit ?? waitingMax + 1;
-    const query = { entity: 'Products', filter: tree, received, limit, records: false } as const;
-    const named = subscription === undefined ? query : { ...query, subscription };
-    for await (const { row } of products.find(named, signal)) {
-      jobs.push(productJob({ ...row, subscription: subscription ?? null }, atUs));
-    }
-    return atMost(jobs);
+  if (digest !== undefined) {
+    const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
+    const spans = completeWindows(digest, { since, untilUs, atUs }).take(limit);
+    for (const window of spans) yield digestJob({ ...window, ...scope }, 0);
+    return;
   }
-  const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
-  const lastUs = Math.min(untilUs, windowAt(digest, atUs).fromUs);
-  let window = windowAt(digest, since ?? windowAt(digest, untilUs).fromUs - 1);
-  for (; window.untilUs <= lastUs; window = windowAt(digest, window.untilUs)) {
-    jobs.unshift(digestJob({ ...window, ...scope }, 0));
-    atMost(jobs);
+  const filter = flags.filter === undefined ? null : readFilter(flags.filter, 'Products', io);
+  const isByFilter = filter !== null && since === undefined && until === undefined;
+  const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
+  const query = {
+    ...({ entity: 'Products', filter, received, records: false } as const),
+    ...(flags.limit !== undefined && { limit: flags.limit }),
+    ...(subscription !== undefined && { subscription }),
+  };
+  for await (const { row } of products.find(query, io.signal)) {
+    yield productJob({ ...row, subscription: subscription ?? null }, atUs);
   }
-  return jobs.slice(0, flags.limit);
 }
 
-/** Above this number the first ones would be dropped. */
-function atMost(jobs: NewSummaryJob[]): NewSummaryJob[] {
-  if (jobs.length <= waitingMax) return jobs;
-  throw new AppError('usage', `More than ${waitingMax} summaries cannot wait.`, {
-    advice: 'Select fewer with --limit, --filter or a later --since, or use --digest.',
-  });
+/** Yields the complete windows of a period, the newest first; by default the last one. */
+function* completeWindows(
+  digest: DigestWindow,
+  { since, untilUs, atUs }: { since: number | undefined; untilUs: number; atUs: number },
+) {
+  const endUs = Math.min(untilUs, windowAt(digest, atUs).fromUs);
+  let fromUs = windowAt(digest, endUs).fromUs;
+  const firstUs = windowAt(digest, since ?? fromUs - 1).fromUs;
+  while (fromUs > firstUs) {
+    const window = windowAt(digest, fromUs - 1);
+    fromUs = window.fromUs;
+    yield window;
+  }
 }
 
 /** Prints the requests with their estimated tokens. */
 async function showRequests(
-  jobs: readonly NewSummaryJob[],
+  jobs: AsyncIterable<NewSummaryJob>,
   context: SummaryContext,
   io: Io,
-  { json, limit }: SummarizeFlags,
+  { json }: SummarizeFlags,
 ): Promise<void> {
   let [tokens, requests] = [0, 0];
-  for (const job of jobs.slice(0, limit)) {
+  for await (const job of jobs) {
     const facts = await factsOf(job, context, io.signal);
     if (facts === null) continue;
     const request = chatRequest(job.kind, facts, context.model?.name ?? 'no model');
@@ -164,50 +132,49 @@ const printableLines = (text: string) => text.split('\n').map(printable).join('\
 
 interface Written {
   ends: readonly JobEnd[];
-  /** Number of summaries to write. */
-  total: number;
-  /** The reason why the rest waits. */
+  /** The reason why it ended early. */
   blocked: Blocked | null;
 }
 
-/** Writes the requested or due jobs one after the other, and prints each summary. */
+/** Writes the jobs one after the other, and prints each summary. */
 async function write(
-  requested: readonly NewSummaryJob[] | null,
+  jobs: AsyncIterable<NewSummaryJob>,
   context: SummaryContext,
   io: Io,
-  { limit = Number.POSITIVE_INFINITY, json }: SummarizeFlags,
+  { json }: SummarizeFlags,
 ): Promise<Written> {
   const { summaries, nowUs } = context;
   const { signal, stdout } = io;
-  const enqueued =
-    requested && (await summaries.enqueue({ jobs: requested, waitingMax, atUs: nowUs() }));
-  const ids = enqueued?.ids;
-  const total = Math.min(ids?.length ?? (await dueJobs(context)).length, limit);
   const writer = new SummaryWriter(context, signal);
   const progress = createProgressLine(io.stderr);
   const ends: JobEnd[] = [];
-  let blocked: Blocked | null = null;
-  while (ends.length < total && blocked === null && !signal.aborted) {
-    const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
-    try {
-      const [job] = await summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids });
-      // Another program, such as the receiver, wrote or postponed the rest.
-      if (job === undefined) break;
-      const end = await writer.write(job);
-      if (end.end === 'blocked') blocked = end;
-      else ends.push(end);
-      if (end.end === 'blocked' || end.end === 'withdrawn') continue;
-      if (stdout.isTTY !== true) progress.show(`${ends.length} of ${total} summaries`);
-      for await (const row of summaries.find({ ids: [job.id] })) {
-        if (json) await printJson(stdout, toSummaryJson(row), 'line');
-        else await writeOut(stdout, summaryText(row, io, stdout));
+  try {
+    for await (const requested of jobs) {
+      if (signal.aborted) break;
+      const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
+      try {
+        const { ids } = await summaries.enqueue({ jobs: [requested], waitingMax, atUs: nowUs() });
+        const due = { nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids };
+        for (const job of await summaries.due(due)) {
+          const end = await writer.write(job);
+          if (end.end === 'blocked') return { ends, blocked: end };
+          ends.push(end);
+          if (stdout.isTTY !== true) progress.show(counted(ends.length, 'summary', 'summaries'));
+          for await (const row of summaries.find({ ids })) {
+            if (json) await printJson(stdout, toSummaryJson(row), 'line');
+            else await writeOut(stdout, summaryText(row, io, stdout));
+          }
+        }
+      } finally {
+        release();
       }
-    } finally {
-      release();
     }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    progress.clear();
   }
-  progress.clear();
-  return { ends, total, blocked };
+  return { ends, blocked: null };
 }
 
 const names = {
@@ -218,37 +185,28 @@ const names = {
 } as const;
 
 /** Prints the totals. Throws `cancelled` if the user stopped it, and `unavailable` if the service did not answer. */
-function report(
-  { ends, total, blocked }: Written,
-  areOff: boolean,
-  { model }: SummaryContext,
-  io: Io,
-): void {
+function report({ ends, blocked }: Written, { model }: SummaryContext, io: Io): void {
   const counts = Object.entries(names).flatMap(([name, text]) => {
     const count = ends.filter(({ end }) => end === name).length;
     return count === 0 ? [] : [`${count} ${text}`];
   });
-  const left = total - ends.length;
-  const rest = io.signal.aborted ? laterText : (blocked?.reason ?? '');
+  const isStopped = io.signal.aborted;
   const text = [
     ...(counts.length === 0 ? [] : [`${counts.join(', ')}.`]),
-    ...(total > 0 ? [] : [areOff ? nothing.areOff : nothing.found]),
-    ...(left > 0 ? [`${left} waiting. ${rest}`] : []),
+    ...(blocked === null || isStopped ? [] : [blocked.reason]),
+    ...(isStopped || blocked !== null ? [continuation] : []),
+    ...(ends.length === 0 && !isStopped && blocked === null ? [nothing] : []),
     ...(model === null && ends.length > 0 ? [noModel] : []),
   ].join(' ');
-  if (io.signal.aborted) throw new AppError('cancelled', `Stopped. ${text}`.trim());
-  if (blocked?.by === 'service') throw new AppError('unavailable', text.trim());
-  io.stderr.write(`${printable(text.trim())}\n`);
+  if (isStopped) throw new AppError('cancelled', `Stopped. ${text}`);
+  if (blocked?.by === 'service') throw new AppError('unavailable', text);
+  io.stderr.write(`${printable(text)}\n`);
 }
 
 const noModel =
   'No model is configured: set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.';
 
-const laterText =
-  'A running receiver with a rule for summaries, or the next `earshot summarize`, writes them.';
+const continuation = 'The same command continues: summaries with unchanged facts cost nothing.';
 
-const nothing = {
-  areOff:
-    'No rule requests summaries. Set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. To summarize without a rule: `earshot summarize --each --since 24h`',
-  found: 'There is nothing to summarize. For other products: `earshot summarize --each --since 7d`',
-};
+const nothing =
+  'There is nothing to summarize. For other products: `earshot summarize --each --since 7d`';

@@ -266,7 +266,9 @@ function upsertJob(database: Database, job: NewSummaryJob, atUs: number): number
 }
 
 export const describeReader: DescribeReader = (key) =>
-  key === summaryReader ? { name: key, advance: '`earshot summarize`' } : null;
+  key === summaryReader
+    ? { name: key, advance: '`earshot start`, if a rule requests summaries' }
+    : null;
 
 /** Digests stay: they are few, and describe removed notifications. */
 export const pruned: PrunedRows = {

@@ -1,11 +1,9 @@
-/** `earshot summarize`: the summaries of rules and flags, the preview, the budget, and a service that fails. */
+/** `earshot summarize`: the summaries of flags, the preview, the budget, and a service that fails. */
 
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { summaryFields } from '../../../src/core/terms/read-models.ts';
 import { nowUs, runCommand } from '../../helpers/fake-io.ts';
-import { deliveryOf, guid, samples } from '../products/product-samples.ts';
+import { guid, samples } from '../products/product-samples.ts';
 import { createSummaryContext, model } from './summary-context.ts';
 
 const linesOf = (out: string) =>
@@ -14,49 +12,16 @@ const linesOf = (out: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-const news = ['6', '7'].map((digit) => ({
-  id: guid(digit),
-  name: `S2A_MSIL2A_20260502T10302${digit}_N0511_R108_T31UFR_20260502T11000${digit}.SAFE`,
-}));
-
-it('writes the summaries that the rules request, of notifications since the first run', async () => {
+it('--dry-run prints the requests, and sends nothing', async () => {
   const context = await createSummaryContext();
-  const none = await context.summarize([]);
-  expect(none).toMatchObject({ code: 0, out: '' });
-  expect(none.err).toMatch(/^No rule requests summaries\. Set EARSHOT_SUMMARY.*--each --since 24h/);
-  const env = { EARSHOT_SUMMARY: 'each' };
-  await context.fill(news.map(deliveryOf));
-  const shown = await context.summarize(['--dry-run', '--json'], { env });
-  expect(shown.err).toMatch(/^2 requests, about [\d,]+ tokens\. Nothing was sent\.\n$/);
-  const rows = linesOf(shown.out);
-  expect(rows.map(({ productId }) => productId)).toEqual(news.map(({ id }) => id));
-  expect(rows[0].request).toMatchObject({ model, messages: [{ role: 'system' }, {}] });
-  const look = await context.summarize(['--dry-run', '--limit', '1'], { env });
-  expect(look.out).toMatch(/^S2A_MSIL2A_.*\n\nYou write [\s\S]*\n\{mission\}: Sentinel-2A\n/);
+  const shown = await context.summarize(['--each', '--dry-run', '--json']);
+  expect(shown.err).toMatch(/^4 requests, about [\d,]+ tokens\. Nothing was sent\.\n$/);
+  const [row] = linesOf(shown.out);
+  expect(row).toMatchObject({ kind: 'product', tokens: expect.any(Number) });
+  expect(row.request).toMatchObject({ model, messages: [{ role: 'system' }, {}] });
+  const look = await context.summarize(['--each', '--dry-run', '--limit', '1']);
+  expect(look.out).toMatch(/\n\nYou write [\s\S]*\n\{size\}: 1.2 GB\n/);
   expect(context.inference.totals().requests).toBe(0);
-  const { code, out, err } = await context.summarize([], { env });
-  expect({ code, err }).toEqual({ code: 0, err: '2 written.\n' });
-  for (const { name } of news) expect(out).toContain(name);
-  expect((await context.summarize([], { env })).err).toMatch(/^There is nothing to summarize\./);
-  expect(context.inference.totals()).toMatchObject({ requests: 2 });
-});
-
-it('takes rules from earshot.config.ts, and refuses a faulty filter', async () => {
-  const context = await createSummaryContext();
-  const write = (filter: string) => {
-    const subscriptions = { 'sea-ice': { summary: { each: { filter } } } };
-    const text = `export default ${JSON.stringify({ subscriptions })};\n`;
-    writeFileSync(join(context.workingDir, 'earshot.config.ts'), text);
-  };
-  write("endswith(Name,'110007.SAFE')");
-  await context.summarize([]);
-  await context.fill(news.map(deliveryOf));
-  expect(await context.summarize([])).toMatchObject({ err: '1 written.\n' });
-  expect(await context.summaries()).toMatchObject([{ productId: guid('7'), reason: null }]);
-  write("Naem eq 'x'");
-  const { code, err } = await context.summarize([]);
-  expect(code).toBe(2);
-  expect(err).toMatch(/sea-ice\.summary\.each\.filter: [\s\S]*Naem/);
 });
 
 it('--each writes one summary of each product received in a period, once', async () => {
@@ -114,37 +79,37 @@ it('--digest writes one text for each complete window', async () => {
 });
 
 it.each([
-  [{ EARSHOT_SUMMARY_REQUESTS_PER_DAY: '2' }, 0, /^2 written\. 2 waiting\. The budget is used up/],
-  [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, 1, /^earshot: 4 waiting\. .*INFERENCE_API_KEY/],
-  [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, 1, /^earshot: 4 waiting\. .*127\.0\.0\.1:9/],
-])('with %j ends with %i, and the rest waits', async (env, code, message) => {
+  [{ EARSHOT_SUMMARY_REQUESTS_PER_DAY: '2' }, 0, /^2 written\. The budget is used up/],
+  [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, 1, /^earshot: .*INFERENCE_API_KEY/],
+  [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, 1, /^earshot: .*127\.0\.0\.1:9/],
+])('with %j ends with %i, and the same command continues', async (env, code, message) => {
   const context = await createSummaryContext();
   const ended = await context.summarize(['--each'], { env });
   expect(ended).toMatchObject({ code, err: expect.stringMatching(message) });
+  expect(ended.err).toContain('The same command continues');
   expect(ended.err).not.toContain('no-key');
   const later = () => nowUs + 25 * 3_600_000_000;
-  expect(await context.summarize([], { nowUs: later })).toMatchObject({ code: 0 });
+  const argv = ['--each', '--since', '2d'];
+  expect(await context.summarize(argv, { nowUs: later })).toMatchObject({ code: 0 });
   expect(await context.summaries('--state', 'done')).toHaveLength(4);
 });
 
-it('ends at once when the user stops it, and the rest waits', async () => {
+it('ends at once when the user stops it, and the same command continues', async () => {
   const context = await createSummaryContext({ next: { hang: 1 } });
   const running = context.startSummarize(['--each']);
   await vi.waitFor(() => expect(context.inference.totals().inFlight).toBe(1), 10_000);
   running.stop();
   const { code, out, err } = await running.ended;
   expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toMatch(
-    /^earshot: Stopped\. 4 waiting\. A running receiver .* or the next `earshot summarize`, writes them\.$/m,
-  );
-  expect(await context.summarize([])).toMatchObject({ err: '4 written.\n' });
+  expect(err).toMatch(/^earshot: Stopped\. The same command continues/m);
+  expect(await context.summarize(['--each'])).toMatchObject({ err: '4 written.\n' });
 });
 
 it.each([
   ['--digest daily', /Allowed choices are hour, day, week/],
   ['--each --digest day', /'--digest <window>' cannot be used with option '--each'/],
   ['each', /too many arguments/],
-  ['--since 24h --filter x', /--since and --filter, add --each or --digest/],
+  ['--since 24h', /Add --each or --digest day/],
   ['--each --since 2027-01-01', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
   ['--each --filter Naem', /The filter is not valid for Products[\s\S]*Naem\n\s*\^/],
 ])('%s exits 2 with a correction', async (line, message) => {
@@ -154,12 +119,9 @@ it.each([
   expect(err).toMatch(message);
 });
 
-it('refuses an empty period, and more summaries than can wait', async () => {
+it('refuses an empty period', async () => {
   const context = await createSummaryContext();
   const empty = await context.summarize(['--each', '--since', '2027-01-01']);
   expect(empty).toMatchObject({ code: 2, out: '' });
   expect(empty.err).toContain('--since must be earlier than --until and earlier than now');
-  const many = await context.summarize(['--digest', 'hour', '--since', '600d']);
-  expect(many).toMatchObject({ code: 2, out: '' });
-  expect(many.err).toContain('More than 10000 summaries cannot wait.');
 });

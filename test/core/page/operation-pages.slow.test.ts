@@ -72,7 +72,7 @@ it('/sinks shows each sink with its state, retries, and dead letters as text, wi
   expect(text).toMatch(/ archive ok command 5 0 0 /);
   const hook = text.slice(text.lastIndexOf('hook warning'));
   expect(hook).toMatch(/^hook warning The sink hook .* position \S+ .* waiting 2 delivered 4 /);
-  expect(hook).toMatch(/ id product reason next attempt \(UTC\) .* The webhook answered 503\./);
+  expect(hook).toMatch(/ product reason next attempt \(UTC\) .* The webhook answered 503\./);
   const reason = /The webhook answered 422: <b>unknown tile<\/b> \\u001b\[31m/g;
   expect(text.match(reason)?.length).toBeGreaterThanOrEqual(3);
   expect(page).not.toContain('<b>');

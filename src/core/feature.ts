@@ -12,7 +12,6 @@ import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
 import type { Io } from './cli/io.ts';
 import type { SettingsSlot } from './config/load.ts';
-import type { ConfigPlace } from './config/subscriptions-file.ts';
 import type { DoctorSlot } from './doctor/steps.ts';
 import type { StatusPart } from './status/status.ts';
 import type { Alert } from './terms/evaluation.ts';
@@ -60,11 +59,6 @@ export interface Feature {
   service?: StartService;
   /** Background jobs of `earshot start`, in their order. */
   jobs?: readonly JobSlot[];
-  /**
-   * Checks and loads the own part of earshot.config.ts. Rejects with `configuration` and all problems: a changed file
-   * is applied only if all parts are valid.
-   */
-  checkConfigFile?: (place: ConfigPlace) => Promise<unknown>;
   /** Active alerts, for evaluations. */
   activeAlerts?: (store: StoreReader) => Promise<readonly Alert[]>;
   /** Parts of the status, with their alerts and metrics. */

@@ -44,7 +44,7 @@ export interface RunningReceiver {
   /** False until the first certificate is issued; the receiver cannot be reached before that. */
   hasCertificate: boolean;
   /** Sets the background jobs, for the status. */
-  setBackgroundJobs(running: Pick<JobContext, 'version' | 'jobs' | 'rejected'>): void;
+  setBackgroundJobs(running: Pick<JobContext, 'version' | 'jobs'>): void;
   close(): Promise<void>;
 }
 
@@ -217,7 +217,6 @@ function statusSourcesOf(
       store,
       job: (name) => background?.jobs.get(name),
     },
-    rejected: async () => background?.rejected() ?? null,
     get version() {
       return background?.version ?? 'unknown';
     },

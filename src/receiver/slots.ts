@@ -18,15 +18,11 @@ export interface JobContext {
   version: string;
   io: Io;
   log: Logger;
-  /** Returns why the current earshot.config.ts is rejected, which is already logged; null if it is in effect. */
-  rejected: () => string | null;
   /** Jobs of this receiver that were started earlier. */
   jobs: ReadonlyMap<string, RunningJob>;
 }
 
 export interface RunningJob extends Job {
-  /** Applies a changed earshot.config.ts, which is valid. */
-  reload?(): Promise<void>;
   /** State for the status and for other jobs. */
   state?: unknown;
 }

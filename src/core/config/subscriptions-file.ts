@@ -125,6 +125,27 @@ export async function readConfigFile({
   throw new AppError('configuration', faultsOf(path), { details });
 }
 
+/** State of the file on disk, without loading parts of features. */
+export interface ConfigFileState {
+  /** Why it is invalid; null for a valid file, and without one. */
+  fault: string | null;
+  /** Null without a file. */
+  modifiedAtUs: number | null;
+}
+
+export async function readConfigState(place: ConfigPlace): Promise<ConfigFileState> {
+  const path = join(place.workingDir, subscriptionsFileName);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  const modifiedAtUs = stats === undefined ? null : Math.round(stats.mtimeMs * 1_000);
+  try {
+    await readConfigFile(place);
+    return { fault: null, modifiedAtUs };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { fault: [errorText(error), ...error.details].join(' '), modifiedAtUs };
+  }
+}
+
 /** Returns the message of an error that lists problems of the file. */
 export function faultsOf(path: string): string {
   return `${path} is invalid.`;

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Store, StoreReader } from '../../store/store.ts';
 import { type Io, within } from '../cli/io.ts';
 import type { StartConfig } from '../config/config.ts';
+import { type ConfigFileState, readConfigState } from '../config/subscriptions-file.ts';
 import type { Feature } from '../feature.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
 import {
@@ -106,8 +107,8 @@ export interface StatusFacts {
   failures: readonly { part: string; reason: string }[];
   /** False if the receiver only reads queues. */
   hasEndpoint: boolean;
-  /** Why the current `earshot.config.ts` is rejected; null when it is in effect. */
-  rejectedConfig: string | null;
+  /** `earshot.config.ts` on disk. A running receiver uses the version of its start. */
+  configFile: ConfigFileState;
   /** Null without a running receiver: only the store was read. */
   receiver: ReceiverStatus | null;
   /** Active alerts. */
@@ -132,8 +133,6 @@ export interface StatusSources {
   setting<Name extends keyof StartConfig>(name: Name): StartConfig[Name];
   /** State of the receiver. Resolves with null if none runs; rejects if that cannot be determined. */
   receiver: () => Promise<ReceiverStatus | null>;
-  /** Why the current `earshot.config.ts` is rejected; null when it is in effect. */
-  rejected(): Promise<string | null>;
   /** Only inside a running receiver. */
   running: RunningSources | null;
   version: string;
@@ -284,11 +283,11 @@ export function createGather(
       }),
     );
     const failures = found.flatMap(({ failure }) => failure ?? []);
-    const rejectedConfig = await sources.rejected();
+    const configFile = await readConfigState(sources.io);
     const base = {
-      ...{ atUs, version: sources.version, rejectedConfig, hasEndpoint: hasEndpoint(sources) },
-      // A rejected file is one finding: rules in it cannot be read for the same reason.
-      failures: failures.filter(({ reason }) => reason !== rejectedConfig),
+      ...{ atUs, version: sources.version, configFile, hasEndpoint: hasEndpoint(sources) },
+      // An invalid file is one finding: rules in it cannot be read for the same reason.
+      failures: failures.filter(({ reason }) => reason !== configFile.fault),
       ...{ receiver: null, alerts: [] },
     };
     // Each feature reads the facts that it declares.

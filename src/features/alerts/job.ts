@@ -30,7 +30,6 @@ export async function serveWatchdog({
   receiver: { store, statusSources: sources },
   settings,
   jobs,
-  rejected,
   log,
   io,
 }: JobContext): Promise<Job> {
@@ -38,7 +37,7 @@ export async function serveWatchdog({
   const running = { store, job: (name: string) => jobs.get(name) };
   return startWatchdog({
     parts: await loadStatusParts(io.features),
-    sources: { ...sources, running, rejected: async () => rejected() },
+    sources: { ...sources, running },
     alerts: store.alerts,
     senders: alertSenders(settings, io),
     ...{ nowUs, random, pause, log },

@@ -1,4 +1,5 @@
 /** `earshot sinks`: lists and tests sinks, and delivers a part of the log again. */
+
 import { defineCommand, defineGroup, withParts } from '../../core/cli/command.ts';
 import {
   addSpan,
@@ -13,6 +14,7 @@ import { captureConsole } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson, writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
+import { readConfigState } from '../../core/config/subscriptions-file.ts';
 import { createRunProgram } from '../../core/host/run-program.ts';
 import { activeAlertsOf } from '../../core/status/status.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
@@ -54,15 +56,15 @@ Examples:
 async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const noFile = noFileNote(io);
   // In another folder than the receiver's, it is not known which sinks are configured.
-  const { delivery, rejected } =
-    noFile === null ? await readDeliveryState(io) : { delivery: unknownDelivery, rejected: null };
+  const delivery = noFile === null ? await readDeliveryState(io) : unknownDelivery;
+  const configFile = await readConfigState(io);
   await withParts(io, ['reader'], async ({ reader }) => {
     const alerts = await activeAlertsOf(io.features, reader);
     const nowUs = io.nowUs();
     const situation = situationAt(nowUs, alerts);
     const read = await readSinks({ sinks: reader.sinks, notifications: reader }, delivery);
     const sinks = read.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) }));
-    const config = evaluateConfig(rejected, situation);
+    const config = evaluateConfig({ configFile, receiver: null }, situation);
     if (json)
       await writeJson(
         io.stdout,

@@ -15,7 +15,7 @@ import {
   readConfigFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
-import { AppError, errorText } from '../../core/terms/app-error.ts';
+import { AppError } from '../../core/terms/app-error.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
 import type { SinkDefinition } from './registry.ts';
 import { readTarget, type SinkInput } from './settings.ts';
@@ -68,14 +68,13 @@ export function deliveryStateOf({ definitions, faulty }: LoadedSinks): DeliveryS
   return { names, kinds, faults, fault: null };
 }
 
-/** Reads the state of the delivery from the file in the folder, or the reason why the file is invalid. */
-export async function readDeliveryState(place: ConfigPlace) {
+/** Reads the state of the delivery from the file in the folder; unknown for an invalid file. */
+export async function readDeliveryState(place: ConfigPlace): Promise<DeliveryState> {
   try {
-    return { delivery: deliveryStateOf(await loadEachSink(place)), rejected: null };
+    return deliveryStateOf(await loadEachSink(place));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const rejected = [errorText(error), ...error.details].join(' ');
-    return { delivery: unknownDelivery, rejected };
+    return unknownDelivery;
   }
 }
 

@@ -62,6 +62,5 @@ export const sinks = defineFeature({
       },
     },
   ],
-  checkConfigFile: async (place) => (await import('./definitions.ts')).requireSinks(place),
   settings: () => import('./settings.ts'),
 });

@@ -1,7 +1,7 @@
-/** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
+/** The sinks of a receiver, as earshot.config.ts defines them at its start. */
 
-import { type Io, pause } from '../../core/cli/io.ts';
-import type { Release } from '../../core/host/job.ts';
+import { type Io, pause, untilAborted } from '../../core/cli/io.ts';
+import { type Job, startJob } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
@@ -10,19 +10,13 @@ import type { MessageUrls } from './formats.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { DeliveryState } from './terms.ts';
 
-export interface ServedSinks {
+interface ServedSinks extends Job {
   /** State of the deliveries, for the watchdog. */
   state(): DeliveryState;
-  /** Starts, stops and replaces sinks to match the changed file. */
-  reload(): Promise<void>;
-  stop(): Promise<void>;
 }
 
-/** Delay after a failure to start or to replace sinks. */
+/** Delay after a failure to start sinks. */
 const retryMs = 10_000;
-
-/** Maximum time of one wait for a change. */
-const idleMs = 3_600_000;
 
 type SinksIo = Pick<Io, 'nowUs' | 'random' | 'env' | 'workingDir' | 'settings'>;
 
@@ -32,26 +26,24 @@ export async function serveSinks(
   log: Logger,
   io: SinksIo,
 ): Promise<ServedSinks> {
-  const deliveries = createDeliveries(store, { log, io, urls });
-  let state = unknownDelivery;
-  const change = (loaded: LoadedSinks) => {
-    const { definitions, faulty } = loaded;
-    for (const { name: sink, problems: details } of faulty) {
-      log.error({ sink, details }, 'no delivery to this sink until earshot.config.ts is fixed');
-    }
-    state = deliveryStateOf(loaded);
-    deliveries.change(definitions);
-  };
+  let loaded: LoadedSinks;
   try {
-    change(await loadEachSink(io));
+    loaded = await loadEachSink(io);
   } catch (error) {
-    // Not logged here: the file watcher logs it once for all readers of the file.
+    // Not logged here: the start of the jobs logs it once for all readers of the file.
     if (!(error instanceof AppError)) throw error;
-    state = { ...unknownDelivery, fault: faultOf(error) };
+    const state = { ...unknownDelivery, fault: faultOf(error) };
+    return { state: () => state, stop: async () => undefined };
   }
+  const { definitions, faulty } = loaded;
+  for (const { name: sink, problems: details } of faulty) {
+    log.error({ sink, details }, 'no delivery to this sink: fix earshot.config.ts, and restart');
+  }
+  const state = deliveryStateOf(loaded);
+  if (definitions.length === 0) return { state: () => state, stop: async () => undefined };
+  const deliveries = startDeliveries(definitions, store, { log, io, urls });
   return {
-    state: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
-    reload: async () => change(await loadEachSink(io)),
+    state: () => ({ ...state, fault: deliveries.fault() }),
     stop: deliveries.stop,
   };
 }
@@ -62,73 +54,38 @@ function faultOf(error: unknown): string {
   return [errorText(error), ...error.details].join(' ');
 }
 
-/**
- * Delivers from one process at a time: a second receiver on the data directory starts when the first ends.
- * The lock is acquired with the first sink.
- */
-function createDeliveries(
+/** Delivers to the sinks. With a shared log, one of the receivers delivers, and another one when that ends. */
+function startDeliveries(
+  definitions: readonly SinkDefinition[],
   store: RunningReceiver['store'],
   { log, io, urls }: { log: Logger; io: SinksIo; urls: MessageUrls },
 ) {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let desired: readonly SinkDefinition[] = [];
   let fault: string | null = null;
-  let changed = new AbortController();
-
-  /** Resolves after a change, or soon after the signal is aborted. */
-  const change = async (ms: number, ending: AbortSignal) => {
-    await pause(ms, AbortSignal.any([changed.signal, ending]));
-    changed = new AbortController();
-  };
-  const deliver = async (ending: AbortSignal) => {
-    // Loaded with the first sink.
-    const { startSinks } = await import('./run-sinks.ts');
-    const { createRunProgram } = await import('../../core/host/run-program.ts');
-    const { nowUs, random } = io;
-    const parts = { sinks: store.sinks, log: store, logger: log, urls };
-    const sinks = startSinks({ ...parts, nowUs, random, pause, run: createRunProgram(io) });
+  const deliver = async (signal: AbortSignal) => {
+    const release = await store.acquireLock('sinks', { waitMs: Number.POSITIVE_INFINITY, signal });
     try {
-      log.info({ sinks: desired.map(({ name }) => name) }, 'started delivery to sinks');
-      while (!ending.aborted) {
-        await sinks.change(desired);
-        fault = null;
-        await change(idleMs, ending);
-      }
-    } finally {
-      await sinks.stop();
-    }
-  };
-  const run = async () => {
-    while (!signal.aborted) {
-      let release: Release | undefined;
-      try {
-        if (desired.length > 0) {
-          release = await store.acquireLock('sinks', { waitMs: Number.POSITIVE_INFINITY, signal });
-          await deliver(AbortSignal.any([signal, ...(release.lost ? [release.lost] : [])]));
-          if (!signal.aborted) log.warn({}, 'another receiver delivers to the sinks now');
-        } else await change(idleMs, signal);
-      } catch (err) {
-        if (signal.aborted) return;
-        log.error({ err }, 'failed to deliver to sinks');
-        fault = faultOf(err);
-        await change(retryMs, signal);
-      } finally {
-        release?.();
-      }
-    }
-  };
-  const running = run();
-  return {
-    fault: () => fault,
-    change: (definitions: readonly SinkDefinition[]) => {
-      desired = definitions;
+      const { startSinks } = await import('./run-sinks.ts');
+      const { createRunProgram } = await import('../../core/host/run-program.ts');
+      const { nowUs, random } = io;
+      const parts = { sinks: store.sinks, log: store, logger: log, urls };
+      const context = { ...parts, nowUs, random, pause, run: createRunProgram(io) };
+      const sinks = startSinks(definitions, context);
       fault = null;
-      changed.abort();
-    },
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
+      log.info({ sinks: definitions.map(({ name }) => name) }, 'started delivery to sinks');
+      await untilAborted(AbortSignal.any([signal, ...(release.lost ? [release.lost] : [])]));
+      await sinks.stop();
+    } finally {
+      release();
+    }
+    if (!signal.aborted) log.warn({}, 'another receiver delivers to the sinks now');
   };
+  const run = (signal: AbortSignal) =>
+    deliver(signal).catch((error: unknown) => {
+      fault = faultOf(error);
+      throw error;
+    });
+  const every = { firstMs: 0, intervalMs: 0, retryMs, retryMsMax: retryMs };
+  const failed = 'failed to deliver to sinks';
+  const { stop } = startJob({ every, run, failed }, { pause, random: io.random, log });
+  return { fault: () => fault, stop };
 }

@@ -17,7 +17,7 @@ export const sinksPage: PageRoute = {
   parts: ['sinks'],
   back: '7d',
   list: async (parts, { status, nowUs }) => {
-    const { sinks, rejectedConfig = null, alerts } = status;
+    const { sinks, alerts } = status;
     const details = await Promise.all(
       sinks.map(async (sink) => {
         const items = (state: 'dead' | 'waiting') =>
@@ -30,7 +30,7 @@ export const sinksPage: PageRoute = {
       }),
     );
     const situation = situationAt(nowUs, alerts);
-    const config = evaluateConfig(rejectedConfig, situation);
+    const config = evaluateConfig(status, situation);
     // The section of a sink has its problems.
     const file = report.evaluations([['earshot.config.ts', config]]);
     const blocks = [sinkTable(sinks, { config, nowUs }), file, ...details];

@@ -1,6 +1,7 @@
 /** Sinks: their state, read from the store and the configuration, its evaluation, and its reports. */
 import { z } from 'zod';
-import { minuteUs } from '../../core/terms/dates.ts';
+import type { StatusFacts } from '../../core/status/status.ts';
+import { hourUs, minuteUs } from '../../core/terms/dates.ts';
 import {
   type Check,
   checkOf,
@@ -109,6 +110,9 @@ const levelAfter = (us: number) => (us > failingUs.critical ? 'critical' : 'warn
 const notifications = (waiting: number, verb: '' | 'wait') =>
   `${countText(waiting)} ${waiting === 1 ? 'notification' : 'notifications'}${verb === '' ? '' : waiting === 1 ? ' waits' : ' wait'}`;
 
+const fixFile =
+  'Fix the fault, and restart the receiver. `earshot doctor` checks the configuration.';
+
 /** Checks the delivery. */
 const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
   const { name, fault, waiting, lastError, failingSinceUs } = sink;
@@ -116,7 +120,7 @@ const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
     return problem(
       levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
       `Nothing is delivered to the sink ${name}.`,
-      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+      fixFile,
       quoted(fault),
     );
   }
@@ -166,25 +170,32 @@ const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, l
 
 export const sinkChecks: readonly Check<SinkState>[] = [delivery, deadLetters];
 
-/** Reasons why the current earshot.config.ts is rejected, and why nothing is delivered to any sink; null for none. */
-interface SinkConfig extends Pick<DeliveryState, 'fault'> {
-  rejected: string | null;
-}
+/** The file, the receiver that uses an earlier version of it, and why nothing is delivered to any sink. */
+interface SinkConfig
+  extends Pick<StatusFacts, 'configFile' | 'receiver'>,
+    Pick<DeliveryState, 'fault'> {}
 
 export const configCheck = checkOf<SinkConfig>(
   'config',
-  ({ fault, rejected }, { nowUs, alert }) => {
-    const why = fault ?? rejected;
-    if (why === null) return null;
-    const isValid = fault === null;
-    return problem(
-      isValid ? 'warning' : levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
-      isValid
-        ? 'The current earshot.config.ts is rejected, and the last valid version stays in effect.'
-        : 'Nothing is delivered to any sink.',
-      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
-      quoted(why),
-    );
+  ({ fault, configFile, receiver }, { nowUs, alert }) => {
+    if (fault !== null) {
+      return problem(
+        levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
+        'Nothing is delivered to any sink.',
+        fixFile,
+        quoted(fault),
+      );
+    }
+    if (configFile.fault !== null) {
+      const text =
+        'earshot.config.ts is invalid. A running receiver uses the version of its start.';
+      return problem('warning', text, fixFile, quoted(configFile.fault));
+    }
+    const startedAtUs = receiver?.startedAtUs ?? Number.POSITIVE_INFINITY;
+    if ((configFile.modifiedAtUs ?? 0) <= startedAtUs) return null;
+    const text = 'earshot.config.ts has changed since the start of the receiver.';
+    const found = problem('warning', text, 'Restart the receiver to apply the change.');
+    return { ...found, raiseAfterUs: hourUs };
   },
 );
 
@@ -195,8 +206,12 @@ export function evaluateSink(sink: SinkState, situation: Situation): Evaluation 
   return evaluate(sinkChecks, sink, { subject: name, situation, fine: ok(state) });
 }
 
-export function evaluateConfig(rejected: string | null, situation: Situation): Evaluation {
-  return evaluate([configCheck], { rejected, fault: null }, { situation, fine: ok('valid') });
+export function evaluateConfig(
+  { configFile, receiver }: Omit<SinkConfig, 'fault'>,
+  situation: Situation,
+): Evaluation {
+  const config = { configFile, receiver, fault: null };
+  return evaluate([configCheck], config, { situation, fine: ok('valid') });
 }
 
 /** Lists all sinks, or explains why there are none. */

@@ -1,6 +1,5 @@
 /** Runs all sinks independently: a sink that fails, is slow or hangs blocks neither other sinks nor intake. */
 import { setImmediate } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { NotificationQuery, NotificationRow } from '../../core/terms/ports.ts';
 import { createDelivery } from './delivery.ts';
@@ -9,35 +8,18 @@ import { openTarget, type SinkDefinition } from './registry.ts';
 import type { SinkContext } from './target.ts';
 import { sinkReader, sinkWaitingMax } from './terms.ts';
 
-export type RunningSinks = ReturnType<typeof startSinks>;
-
-/** Starts without sinks. Only one process at a time may do this for a store. Calls must not overlap. */
-export function startSinks(context: SinkContext) {
-  const running = new Map<string, { definition: SinkDefinition; sink: RunningSink }>();
-  const change = async (desired: readonly SinkDefinition[]): Promise<void> => {
-    const others = [...running].filter(
-      ([, { definition }]) => !desired.some((one) => isDeepStrictEqual(one, definition)),
-    );
-    await Promise.all(others.map(([, { sink }]) => sink.stop()));
-    for (const [name] of others) running.delete(name);
-    for (const definition of desired) {
-      if (running.has(definition.name)) continue;
-      running.set(definition.name, { definition, sink: runSink(definition, context) });
-    }
-  };
+/** Starts sinks. Only one process at a time may do this for a store. Throws `invalid` for an invalid filter. */
+export function startSinks(definitions: readonly SinkDefinition[], context: SinkContext) {
+  const running = definitions.map((definition) => runSink(definition, context));
   return {
-    /**
-     * Starts, stops or replaces the sinks that differ from these definitions, and keeps the others. The deliveries of a
-     * replaced sink end first, as with `stop`, so that nothing is lost or delivered out of order. Rejects with
-     * `invalid` for an invalid filter.
-     */
-    change,
     /**
      * Starts no new deliveries. Those in flight have two seconds; then they are aborted, and repeated after the next
      * start. The program of a command sink is then terminated, and killed two seconds later. Resolves when no delivery
      * is in flight.
      */
-    stop: () => change([]),
+    stop: async () => {
+      await Promise.all(running.map((sink) => sink.stop()));
+    },
   };
 }
 
@@ -54,8 +36,6 @@ const retryMs = 10_000;
  * must not block the shutdown.
  */
 const drainMs = 2_000;
-
-type RunningSink = ReturnType<typeof runSink>;
 
 /** Runs one sink. Throws `invalid` for an invalid filter. */
 function runSink(definition: SinkDefinition, context: SinkContext) {

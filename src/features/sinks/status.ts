@@ -1,6 +1,7 @@
 /** Sinks in the status, with their alerts. */
 
 import { z } from 'zod';
+import { readConfigState } from '../../core/config/subscriptions-file.ts';
 import {
   flag,
   gaugesIn,
@@ -36,7 +37,7 @@ declare module '../../core/status/status.ts' {
 
 /** Asks the job of a running receiver, or reads the file. */
 async function readDelivery({ running, io }: StatusSources): Promise<DeliveryState> {
-  if (running === null) return (await readDeliveryState(io)).delivery;
+  if (running === null) return readDeliveryState(io);
   const state = running.job('sinks')?.state as (() => DeliveryState) | undefined;
   return state?.() ?? unknownDelivery;
 }
@@ -57,8 +58,9 @@ const part = defineStatusPart({
     read: async () => ({ sinks: await readStates(sources) }),
     watch: () => [
       watchOne(configCheck, async () => ({
-        rejected: await sources.rejected(),
         fault: (await readDelivery(sources)).fault,
+        configFile: await readConfigState(sources.io),
+        receiver: await sources.receiver(),
       })),
       {
         checks: sinkChecks,
@@ -69,8 +71,8 @@ const part = defineStatusPart({
   evaluateEach: ({ sinks }, situation) => ({
     sinks: sinks.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) })),
   }),
-  evaluate: ({ sinks, rejectedConfig }, situation): Evaluation => {
-    const config = evaluateConfig(rejectedConfig, situation);
+  evaluate: ({ sinks, configFile, receiver }, situation): Evaluation => {
+    const config = evaluateConfig({ configFile, receiver }, situation);
     const problem = worstOf([...sinks.map((one) => one.evaluation), config].filter(isProblem));
     if (problem !== undefined) return problem;
     if (sinks.length === 0) return ok('none configured');

@@ -13,7 +13,6 @@ import {
   type StartConfig,
 } from '../../core/config/config.ts';
 import { refuseProblems } from '../../core/config/load.ts';
-import { readConfigFile } from '../../core/config/subscriptions-file.ts';
 import { localUrl } from '../../core/http/network-address.ts';
 import {
   createGather,
@@ -26,7 +25,7 @@ import {
   toStatusJson,
   worstFirst,
 } from '../../core/status/status.ts';
-import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
 import { findRunning, type RunningNote, refusalOf } from '../../receiver/running-receiver.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
@@ -120,7 +119,7 @@ function sourcesOf(
   { store, version }: { store: StoreReader; version: string },
 ): StatusSources {
   return {
-    ...{ store, setting, version, io, running: null, rejected: () => rejectedConfig(io) },
+    ...{ store, setting, version, io, running: null },
     receiver: () => receiverOf(setting, store, io),
     log: createLogger(io, config.logLevel ?? 'info'),
   };
@@ -133,17 +132,6 @@ async function refuseUnusable(store: Pick<StoreReader, 'lastPosition'>): Promise
   await store.lastPosition().catch((error: unknown) => {
     if (isAppError(error, 'configuration')) throw error;
   });
-}
-
-/** Returns why `earshot.config.ts` cannot be read; null if it can. */
-async function rejectedConfig(io: Io): Promise<string | null> {
-  try {
-    await readConfigFile(io);
-    return null;
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return [errorText(error), ...error.details].join(' ');
-  }
 }
 
 /** State of the receiver; null without one. */

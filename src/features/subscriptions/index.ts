@@ -42,6 +42,4 @@ export const subscriptions = defineFeature({
       },
     },
   ],
-  checkConfigFile: async (place) =>
-    (await import('../../core/config/subscriptions-file.ts')).loadSubscriptionsFile(place),
 });

@@ -57,12 +57,11 @@ export const summary = defineFeature({
     {
       name: 'summaries',
       runsOn: 'leader',
-      start: async ({ receiver, settings, log, io, rejected }) => {
+      start: async ({ receiver, settings, log, io }) => {
         const { serveSummaries } = await import('./job.ts');
         const { summary, dataDir, index } = settings;
-        return serveSummaries(receiver, { ...summary, dataDir, index, rejected }, log, io);
+        return serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
       },
     },
   ],
-  checkConfigFile: async (place) => (await import('./rules.ts')).loadSummaryRules(place),
 });

@@ -1,6 +1,5 @@
 /** Summary worker of a receiver: runs if a rule requests summaries. Its faults never stop intake. */
 
-import { isDeepStrictEqual } from 'node:util';
 import type { Io } from '../../core/cli/io.ts';
 import type { Config } from '../../core/config/config.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
@@ -10,50 +9,28 @@ import { loadSummaryRules, ruleFilterFindings } from './rules.ts';
 import { areAllOff, plainSummaryRule, type SummaryRule } from './terms.ts';
 import type { SummaryWorker } from './worker.ts';
 
-export interface ServedSummaries {
-  /** Reloads the rules. If they changed, a new worker replaces the running one. */
-  reload(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** Starts no worker if every rule is off. Problems of the rules are logged; intake continues. */
+/**
+ * Starts no worker if every rule is off. Problems of the rules are logged; intake continues. Null: there is no worker.
+ */
 export async function serveSummaries(
   receiver: RunningReceiver,
-  {
-    rejected,
-    ...config
-  }: Config['summary'] & {
-    dataDir: string;
-    index: boolean;
-    /** Returns why the whole file is rejected, which is already logged; null if it is not. */
-    rejected: () => string | null;
-  },
+  config: Config['summary'] & { dataDir: string; index: boolean },
   log: Logger,
   io: Io,
-): Promise<ServedSummaries> {
-  let rules: ReadonlyMap<string, SummaryRule> | null = null;
-  let worker: SummaryWorker | undefined;
-  const load = async () => {
-    try {
-      const read = await loadSummaryRules(io);
-      if (isDeepStrictEqual(read, rules)) return;
-      for (const { where, finding } of ruleFilterFindings(read)) {
-        const { message: reason, hint } = finding;
-        log.warn({ where, reason, hint }, 'suspicious filter in a summary rule');
-      }
-      await worker?.stop();
-      worker = undefined;
-      rules = read;
-      worker = await workerFor(read, receiver, config, { log, io });
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      const { details } = error;
-      if (rejected() === null)
-        log.error({ reason: errorText(error), details }, 'summaries disabled by invalid settings');
+): Promise<SummaryWorker | null> {
+  try {
+    const rules = await loadSummaryRules(io);
+    for (const { where, finding } of ruleFilterFindings(rules)) {
+      const { message: reason, hint } = finding;
+      log.warn({ where, reason, hint }, 'suspicious filter in a summary rule');
     }
-  };
-  await load();
-  return { reload: load, stop: async () => worker?.stop() };
+    return (await workerFor(rules, receiver, config, { log, io })) ?? null;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { details } = error;
+    log.error({ reason: errorText(error), details }, 'summaries disabled by invalid settings');
+    return null;
+  }
 }
 
 async function workerFor(

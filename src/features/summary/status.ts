@@ -52,9 +52,9 @@ const part = defineStatusPart({
   open: (sources) => ({
     read: async (nowUs) => ({ summaries: await readSummaries(sources, nowUs) }),
   }),
-  evaluate: ({ summaries, readers, atUs, rejectedConfig }): Evaluation => {
-    if (summaries === null && rejectedConfig !== null) {
-      return ok('unknown while earshot.config.ts is rejected');
+  evaluate: ({ summaries, readers, atUs, configFile }): Evaluation => {
+    if (summaries === null && configFile.fault !== null) {
+      return ok('unknown while earshot.config.ts is invalid');
     }
     if (summaries === null || (summaries.mode === 'off' && summaries.waiting === 0))
       return ok('off');

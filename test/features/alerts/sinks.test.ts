@@ -1,4 +1,6 @@
 /** Alerts of sinks: backlogs, dead letters, and sinks without deliveries. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { DeliveryState, SinkItem } from '../../../src/features/sinks/terms.ts';
 import { beginUs, dayUs, minuteUs, openContext } from './watch-context.ts';
@@ -97,11 +99,16 @@ it('a faulty sink is an alert at once, grows critical, does not hide its dead le
   expect(await at(363)).toEqual(['sink-refused bus warning']);
 });
 
-it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
-  const state = { names: ['act'], fault: null, rejected: reason as string | null };
-  const { check } = await openContext({ deliveryState: () => state });
-  const text = expect.stringContaining('earshot.config.ts is rejected');
-  expect(await check()).toMatchObject([{ kind: 'config', subject: '', text, evidence: [reason] }]);
-  state.rejected = null;
+it('an invalid earshot.config.ts is an alert with its reason, until it is fixed', async () => {
+  const state = { names: ['act'], fault: null };
+  const { check, workingDir } = await openContext({ deliveryState: () => state });
+  const write = (sinks: string) =>
+    writeFileSync(join(workingDir, 'earshot.config.ts'), `export default { sinks: ${sinks} };\n`);
+  write("'none'");
+  const text = expect.stringContaining('earshot.config.ts is invalid');
+  expect(await check()).toMatchObject([
+    { kind: 'config', subject: '', text, evidence: [expect.stringContaining('sinks: must be')] },
+  ]);
+  write('{}');
   expect(await check()).toEqual([]);
 });

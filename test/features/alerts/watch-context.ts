@@ -19,6 +19,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { testIo } from '../../helpers/fake-io.ts';
 import { statusParts } from '../../helpers/status.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { settingWith } from '../../receiver/serve-config.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 
@@ -125,7 +126,7 @@ function probedParts(probes: () => Probes): StatusPart[] {
 /** Ports of the watchdog, the probes, and the jobs and settings of its receiver. */
 interface WatchOptions extends WatchDeps {
   probes: Probes;
-  deliveryState: () => DeliveryState & { rejected?: string | null };
+  deliveryState: () => DeliveryState;
   maintenance: boolean;
   reconcile: boolean;
   backupEveryHours: number | null;
@@ -142,6 +143,7 @@ export async function openContext(
   const opened = await openSqliteStore({ nowUs: () => nowUs });
   let { store } = opened;
   for (const save of registrations) await store.administration.commit({ save });
+  const workingDir = temporaryDirectory();
   const sent: AlertMessage[] = [];
   const logged: { level: string; message: string; fields: object }[] = [];
   const at = (level: string) => (fields: object, message: string) =>
@@ -161,9 +163,8 @@ export async function openContext(
         return name === 'maintenance' && context.maintenance ? {} : undefined;
       },
     },
-    rejected: async () => context.deliveryState().rejected ?? null,
     version: '',
-    io: testIo(),
+    io: testIo({ workingDir }),
     log: { warn: () => undefined },
   });
   const context: WatchOptions = {
@@ -213,7 +214,7 @@ export async function openContext(
     memory = createWatchMemory(context);
   };
   return {
-    ...{ context, sent, logged, setNow, live, check, checkAt, restart, activeAlerts },
+    ...{ context, workingDir, sent, logged, setNow, live, check, checkAt, restart, activeAlerts },
     get store() {
       return store;
     },

@@ -137,24 +137,6 @@ describe('a sink', () => {
     acknowledgeAll();
     await isDone();
   });
-
-  it('that is replaced during a delivery repeats it before later items', async () => {
-    const { accept, startSink, isDone, hook, time } = await openHookContext(() => 'hang');
-    for (let i = 0; i < 3; i += 1) await accept({ ProductId: 'same' });
-    const sinks = startSink();
-    await time.runUntil(() => hook.received.length === 1);
-    let isChanged = false;
-    const changing = sinks
-      .change([definition(webhookTarget(hook.url), { timeoutMs: 3_500_000 })])
-      .then(() => {
-        hook.change(() => undefined);
-        isChanged = true;
-      });
-    await time.runUntil(() => isChanged);
-    await changing;
-    await isDone();
-    expect(hook.positions().slice(-3)).toEqual([1, 2, 3]);
-  });
 });
 
 describe('a stop of the program', () => {

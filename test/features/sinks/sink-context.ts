@@ -5,7 +5,7 @@ import { createRunProgram } from '../../../src/core/host/run-program.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Delivery } from '../../../src/core/terms/ports.ts';
 import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
-import { type RunningSinks, startSinks } from '../../../src/features/sinks/run-sinks.ts';
+import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import type { SinkContext } from '../../../src/features/sinks/target.ts';
 import type { SinkItem, Sinks } from '../../../src/features/sinks/terms.ts';
 import {
@@ -47,7 +47,7 @@ export async function openSinkContext(
     run: createRunProgram({ env: process.env }),
     urls: messageUrls,
   };
-  const running = new Set<RunningSinks>();
+  const running = new Set<ReturnType<typeof startSinks>>();
   onTestFinished(async () => {
     await Promise.all([...running].map((sinks) => sinks.stop()));
     await store.close();
@@ -58,10 +58,9 @@ export async function openSinkContext(
     context,
     lines,
     dataDir,
-    start: (...definitions: SinkDefinition[]): RunningSinks => {
-      const sinks = startSinks(context);
+    start: (...definitions: SinkDefinition[]) => {
+      const sinks = startSinks(definitions, context);
       running.add(sinks);
-      void sinks.change(definitions);
       return {
         ...sinks,
         stop: async () => {

@@ -123,7 +123,7 @@ describe('earshot status reports the cause of a problem:', () => {
     );
     const { code, out } = await status(['--check']);
     expect(code).toBe(3);
-    expect(part(out, 'sinks')).toMatch(/^! {2}sinks .*earshot\.config\.ts is rejected/);
+    expect(part(out, 'sinks')).toMatch(/^! {2}sinks .*earshot\.config\.ts is invalid/);
     expect(part(out, 'receiver')).toContain('accepting notifications');
   });
 });

@@ -138,7 +138,13 @@ const warnings: readonly Row[] = [
   ],
   ['sinks', gone, 'Nothing is delivered to the sink archive', 'earshot doctor'],
   ['sinks', dead, 'refused 2 notifications permanently. (and 1 more)', 'sinks dead'],
-  ['sinks', { rejectedConfig: 'sinks.a: it names no target.' }, 'is rejected', 'earshot'],
+  [
+    'sinks',
+    { configFile: { fault: 'sinks.a: it names no target.', modifiedAtUs: null } },
+    'is invalid',
+    'earshot',
+  ],
+  ['sinks', { configFile: { fault: null, modifiedAtUs: nowUs } }, 'has changed since', 'Restart'],
   [
     'summaries',
     summaries({ refusedAnswer }),
@@ -315,8 +321,7 @@ describe('the evaluation of', () => {
       status.subscriptions.length > 0 &&
       changes.alerts === undefined &&
       status.certificate?.notAfterUs != null;
-    const isFound =
-      hasThing && changes.rejectedConfig === undefined && changes.failures === undefined;
+    const isFound = hasThing && changes.configFile === undefined && changes.failures === undefined;
     if (level !== 'ok' && watched.includes(name) && isFound)
       expect(alertTexts(status)).toContain(own);
   });

@@ -33,7 +33,6 @@ async function openSources(changes: Partial<StatusSources> = {}) {
       store,
       job: (name) => (name === 'sinks' ? { state: () => delivery } : undefined),
     },
-    rejected: async () => null,
     log: { warn: (fields) => void warned.push(fields) },
     ...changes,
   };

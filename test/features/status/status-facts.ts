@@ -28,7 +28,12 @@ export function subscription(
 export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
   return {
     ...{ atUs: nowUs, version: '1.2.3', failures: [], alerts: [], indexBytes: 1.1 * gibibyte },
-    ...{ rejectedConfig: null, receivers: null, hasEndpoint: true, behindProxy: false },
+    ...{
+      configFile: { fault: null, modifiedAtUs: null },
+      receivers: null,
+      hasEndpoint: true,
+      behindProxy: false,
+    },
     receiver: {
       ...{ startedAtUs: nowUs - 12 * dayUs, pid: 4711, refusing: null },
       queue: { bytes: 0, bytesMax: 1 },

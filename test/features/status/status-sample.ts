@@ -16,7 +16,12 @@ export function sampleStatus(isFaulty = false): Status {
   const file = '/backups/earshot.db';
   const failedAtUs = agoUs(isFaulty ? hourUs : 5 * dayUs);
   return {
-    ...{ atUs: sampleAtUs, version: '0.1.0', indexBytes: 7_000, rejectedConfig: null },
+    ...{
+      atUs: sampleAtUs,
+      version: '0.1.0',
+      indexBytes: 7_000,
+      configFile: { fault: null, modifiedAtUs: null },
+    },
     ...{ hasEndpoint: true, behindProxy: false, comparisonOff: null },
     receiver: {
       ...{ startedAtUs: agoUs(dayUs), pid: 4711, refusing },

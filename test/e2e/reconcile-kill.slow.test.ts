@@ -9,7 +9,7 @@ import { spawnCommand } from '../helpers/spawned-command.ts';
 import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
-import { eventKey, readLog } from '../simulation/month-results.ts';
+import { eventKey, readLog } from '../simulation/log-events.ts';
 
 const seed = 20_261_121;
 const kills = times(3, 6);

@@ -35,8 +35,6 @@ export interface SimulatedPeriod {
   readonly durationMs: number;
   /** Number of products, spread evenly, with changes of earlier ones. */
   readonly products: number;
-  /** Number of equal steps of the clock (default: number of products). */
-  readonly steps?: number | undefined;
 }
 
 /** A published product in its current state. Times are ms since 1970. */
@@ -128,20 +126,15 @@ function createSimulatedTime(
     },
     /**
      * Moves the time forward while publishing products. Each step waits until everything due has been sent,
-     * so that each notification is sent at its own time. Returns the number of products.
+     * so that each notification is sent at its own time.
      */
-    pass: async (period: SimulatedPeriod, signal: AbortSignal): Promise<number> => {
-      const { durationMs, products } = period;
-      const steps = Math.max(1, period.steps ?? products);
-      let published = 0;
+    pass: async ({ durationMs, products }: SimulatedPeriod, signal: AbortSignal) => {
+      const steps = Math.max(1, products);
       for (let step = 1; step <= steps && !signal.aborted; step += 1) {
         clock.advance(durationMs / steps);
-        for (const due = Math.floor((step * products) / steps); published < due; published += 1) {
-          if (!publication.next(clock.now())) return published;
-        }
+        if (products > 0 && !publication.next(clock.now())) return;
         await dispatcher.quiet();
       }
-      return published;
     },
   };
 }

@@ -41,8 +41,6 @@ export function createPageFolder(changes: readonly (readonly [string, string])[]
       const text = changed(config.replace("'earshot'", `'${library}'`));
       writeFileSync(join(folder, 'earshot.config.ts'), text);
     },
-    /** Writes another file as earshot.config.ts. */
-    writeText: (text: string) => writeFileSync(join(folder, 'earshot.config.ts'), changed(text)),
     /** Starts a program of the folder; `printed` returns its output. */
     start: (file: string) => startProgram(folder, file),
   };

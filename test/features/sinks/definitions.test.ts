@@ -71,8 +71,7 @@ describe('sinks', () => {
       ...{ topic: '/x/{collection}-{event}/{subscription}/{productId}' },
       metadataId: 'urn:wmo:md:centre:products',
     };
-    const columns = { id: 'product_id', at: 'state_at', n: 'position', gone: 'deleted_at' };
-    const tables = { products: 'gis.scenes', notifications: 'events', columns };
+    const tables = { products: 'gis.scenes', notifications: 'events' };
     const login = { user: 'earshot', passwordFile, ca: 'ca.pem' };
     const url = 'postgres://me@db1,db2:5433/gis';
     const { sinks } = await load(
@@ -120,7 +119,6 @@ describe('a faulty sink', () => {
   const nats = (fields: object) => ({ nats: { servers: ['nats://a'], subject: 'a', ...fields } });
   const mqtt = (fields: object) => ({ mqtt: { url: 'mqtt://a', ...fields } });
   const postgres = (fields: object) => ({ postgres: { url: 'postgres://db/gis', ...fields } });
-  const columns = { a: 'product_id', b: 'state_at' };
   const together = 'user and passwordFile must be set together';
   it.each<[sink: unknown, ...problems: string[]]>([
     [{}, one],
@@ -156,11 +154,9 @@ describe('a faulty sink', () => {
       (url): [unknown, string] => [postgres({ url }), '.postgres.url: must be postgres://user…'],
     ),
     [
-      postgres({ products: 'a.b.c', columns: { a: 'product_nam' } }),
+      postgres({ products: 'a.b.c' }),
       '.postgres.products: must be a table of letters, digits and _, …',
-      '.postgres.columns.a: use one of …',
     ],
-    [postgres({ columns }), '.postgres.columns: must have a column for each of product_id, …'],
     [
       postgres({ url: 'postgres://db/g?sslmode=no-verify', passwordFile: 'x', ca: 'y' }),
       '.postgres: passwordFile requires a user in the URL',

@@ -20,7 +20,7 @@ function isPostgisInstalled(): boolean {
 export function postgresTarget(url: string, fields: Partial<PostgresTarget> = {}): PostgresTarget {
   return {
     ...{ kind: 'postgres', urls: [url], password: null, ca: null },
-    ...{ products: 'earshot_products', columns: null, notifications: null },
+    ...{ products: 'earshot_products', notifications: null },
     ...fields,
   };
 }

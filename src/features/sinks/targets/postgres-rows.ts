@@ -11,13 +11,11 @@ import type { SinkDocument } from '../document.ts';
 /** Settings of the tables of a sink. Names have the form `table` or `schema.table`. */
 export interface TableSettings {
   products: string;
-  /** Fields by column of a table of the user; null for a table with all fields. */
-  columns: Readonly<Record<string, ProductField>> | null;
   notifications: string | null;
 }
 
-/** Fields of a product, with the type of their columns in a created table. */
-export const productFields = {
+/** Columns of the table of products, with their types. */
+const productColumns = {
   product_id: 'text',
   product_name: 'text',
   collection: 'text',
@@ -50,18 +48,15 @@ export const productFields = {
   updated_at: 'timestamptz',
 } as const;
 
-export type ProductField = keyof typeof productFields;
+type ProductColumn = keyof typeof productColumns;
 
-/** Fields that a table of the user must have: they decide which state is newer. */
-export const keyFields = ['product_id', 'state_at', 'position', 'deleted_at'] as const;
-
-/** Fields that change when a product is deleted without a record. */
-const stateFields: ReadonlySet<ProductField> = new Set([
+/** Columns that change when a product is deleted without a record. */
+const stateColumns: ReadonlySet<ProductColumn> = new Set([
   ...(['event', 'subscription', 'position', 'state_at'] as const),
   ...(['deleted_at', 'received_at', 'updated_at'] as const),
 ]);
 
-const notificationFields = {
+const notificationColumns = {
   id: 'text',
   sink: 'text',
   position: 'bigint',
@@ -86,18 +81,12 @@ export interface Rows {
 }
 
 /** Throws for a record that is nested too deeply to be written as JSON. */
-export function rowsOf(document: SinkDocument, { columns }: TableSettings): Rows {
+export function rowsOf(document: SinkDocument): Rows {
   const { value, event } = document;
   const { footprint, ...row }: Row = productOf(document);
-  const mapped =
-    columns === null
-      ? row
-      : Object.fromEntries(
-          Object.entries(columns).map(([column, field]) => [column, (row as Row)[field]]),
-        );
   return {
     change: value !== null ? 'all' : event === 'deleted' ? 'state' : 'none',
-    product: jsonOf({ ...mapped, [shape]: footprint }),
+    product: jsonOf({ ...row, [shape]: footprint }),
     notification: jsonOf(notificationOf(document)),
   };
 }
@@ -105,7 +94,7 @@ export function rowsOf(document: SinkDocument, { columns }: TableSettings): Rows
 /** Key of the footprint in a row. No column has a space: `jsonb_populate_record` skips it. */
 const shape = 'the footprint';
 
-type Row = Partial<Record<ProductField, unknown>>;
+type Row = Partial<Record<ProductColumn, unknown>>;
 
 /** PostgreSQL has no year 0000, but a year 1 BC. */
 const timeText = (text: string | null) => text?.replace(/^0000(.*)/, '0001$1 BC') ?? null;
@@ -196,28 +185,19 @@ export async function writeRows(
 /** Creates missing tables, and returns the statements that write into them, in a transaction of the caller. */
 export async function prepareTables(
   client: pg.ClientBase,
-  { products, columns, notifications }: TableSettings,
+  { products, notifications }: TableSettings,
 ): Promise<Statements> {
   // Another program may create the same tables.
   await client.query(`SELECT pg_advisory_xact_lock(hashtext('earshot sink'))`);
-  const all = Object.keys(productFields) as ProductField[];
-  const fields = columns ?? Object.fromEntries(all.map((field) => [field, field]));
-  const types = Object.entries(fields).map(
-    ([column, field]) => [column, productFields[field]] as const,
-  );
-  const spatial = await findPostgis(client);
-  await createTable(client, products, types, spatial);
-  const events = Object.entries(notificationFields);
-  if (notifications !== null) await createTable(client, notifications, events, null);
+  await createTable(client, products, productColumns, await findPostgis(client));
+  if (notifications !== null) await createTable(client, notifications, notificationColumns, null);
+  const columns = Object.keys(notificationColumns).map((column) => [column] as const);
   return {
-    products: await productSql(client, products, fields),
+    products: productSql(products, await footprintSql(client, products)),
     notifications:
       notifications === null
         ? null
-        : `${insertSql(
-            notifications,
-            events.map(([column]) => [column]),
-          )} ON CONFLICT (id) DO NOTHING`,
+        : `${insertSql(notifications, columns)} ON CONFLICT (id) DO NOTHING`,
   };
 }
 
@@ -237,22 +217,20 @@ async function findPostgis(client: pg.ClientBase): Promise<string | null> {
 async function createTable(
   client: pg.ClientBase,
   name: string,
-  columns: readonly (readonly [column: string, type: string])[],
+  columns: Readonly<Record<string, string>>,
   postgis: string | null,
 ): Promise<void> {
   const found = await client.query('SELECT WHERE to_regclass($1) IS NOT NULL', [sqlName(name)]);
   if (found.rows.length > 0) return;
-  const isKey = (column: string) => column === columns[0]?.[0];
   const geometry = postgis === null ? 'jsonb' : `${quoted(postgis)}.geometry(Geometry,4326)`;
-  const list = columns.map(([column, type]) => {
+  const list = Object.entries(columns).map(([column, type], i) => {
     const written = type === 'geometry' ? geometry : type;
-    return `${quoted(column)} ${written}${isKey(column) ? ' PRIMARY KEY' : ''}`;
+    return `${column} ${written}${i === 0 ? ' PRIMARY KEY' : ''}`;
   });
   await client.query(`CREATE TABLE ${sqlName(name)} (${list.join(', ')})`);
-  const footprint = columns.find(([, type]) => type === 'geometry')?.[0];
-  if (postgis === null || footprint === undefined) return;
-  const index = quoted(`${name.split('.').at(-1)}_${footprint}`.slice(0, 63));
-  await client.query(`CREATE INDEX ${index} ON ${sqlName(name)} USING gist (${quoted(footprint)})`);
+  if (postgis === null) return;
+  const index = quoted(`${name.split('.').at(-1)}_footprint`);
+  await client.query(`CREATE INDEX ${index} ON ${sqlName(name)} USING gist (footprint)`);
 }
 
 /** Inserts a row. The database converts each value to the type of its column. */
@@ -260,68 +238,51 @@ function insertSql(
   table: string,
   columns: readonly (readonly [column: string, value?: string])[],
 ): string {
-  const names = columns.map(([column]) => quoted(column)).join(', ');
-  const values = columns.map(([column, value = `new.${quoted(column)}`]) => value).join(', ');
+  const names = columns.map(([column]) => column).join(', ');
+  const values = columns.map(([column, value = `new.${column}`]) => value).join(', ');
   return `INSERT INTO ${sqlName(table)} AS known (${names})
     SELECT ${values} FROM jsonb_populate_record(null::${sqlName(table)}, $1::jsonb) AS new`;
 }
 
-async function productSql(
-  client: pg.ClientBase,
-  table: string,
-  fields: Readonly<Record<string, ProductField>>,
-): Promise<Statements['products']> {
-  const columns = Object.entries(fields);
-  const quotedOf = (field: ProductField) =>
-    quoted(columns.find(([, one]) => one === field)?.[0] ?? field);
-  const footprint = await footprintSql(
-    client,
-    table,
-    columns.find(([, one]) => one === 'footprint')?.[0],
-  );
+function productSql(table: string, footprint: string): Statements['products'] {
+  const columns = Object.keys(productColumns) as ProductColumn[];
   const insert = insertSql(
     table,
-    columns.map(([column, field]) => {
-      if (field === 'updated_at') return [column, 'now()'];
-      return field === 'footprint' ? [column, footprint] : [column];
+    columns.map((column) => {
+      if (column === 'updated_at') return [column, 'now()'];
+      return column === 'footprint' ? [column, footprint] : [column];
     }),
   );
   /*
    * States are compared by time, then a deletion is newer than a record, then by position. A record without a date is
    * older than all others.
    */
-  const stateOf = (
-    row: string,
-  ) => `(coalesce(${row}.${quotedOf('state_at')}::timestamptz, '-infinity'),
-    ${row}.${quotedOf('deleted_at')} IS NOT NULL, coalesce(${row}.${quotedOf('position')}, 0))`;
-  const key = quotedOf('product_id');
-  const upsert = (updated: readonly (readonly [column: string, ProductField])[]) => {
+  const stateOf = (row: string) =>
+    `(coalesce(${row}.state_at, '-infinity'), ${row}.deleted_at IS NOT NULL, coalesce(${row}.position, 0))`;
+  const upsert = (updated: readonly ProductColumn[]) => {
     const sets = updated
-      .filter(([, field]) => field !== 'product_id')
-      .map(([column]) => `${quoted(column)} = excluded.${quoted(column)}`);
-    return `${insert} ON CONFLICT (${key}) DO UPDATE SET ${sets.join(', ')}
+      .filter((column) => column !== 'product_id')
+      .map((column) => `${column} = excluded.${column}`);
+    return `${insert} ON CONFLICT (product_id) DO UPDATE SET ${sets.join(', ')}
       WHERE ${stateOf('excluded')} > ${stateOf('known')}`;
   };
   return {
     all: upsert(columns),
-    state: upsert(columns.filter(([, field]) => stateFields.has(field))),
-    none: `${insert} ON CONFLICT (${key}) DO NOTHING`,
+    state: upsert(columns.filter((column) => stateColumns.has(column))),
+    none: `${insert} ON CONFLICT (product_id) DO NOTHING`,
   };
 }
 
-/** Returns the value of the column for the footprint: a geometry or geography, otherwise GeoJSON. */
-async function footprintSql(client: pg.ClientBase, table: string, column: string | undefined) {
-  const { rows } = await client.query<{ schema: string; name: string; type: string }>(
-    `SELECT nspname AS schema, typname AS name, format_type(atttypid, atttypmod) AS type
-     FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+/** Returns the value of the footprint: a geometry, or GeoJSON for a column of another type. */
+async function footprintSql(client: pg.ClientBase, table: string): Promise<string> {
+  const { rows } = await client.query<{ schema: string }>(
+    `SELECT nspname AS schema FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
        JOIN pg_namespace AS schema ON schema.oid = typnamespace
-     WHERE attrelid = to_regclass($1) AND attname = $2 AND typname IN ('geometry', 'geography')`,
-    [sqlName(table), column],
+     WHERE attrelid = to_regclass($1) AND attname = 'footprint' AND typname = 'geometry'`,
+    [sqlName(table)],
   );
   const [found] = rows;
-  if (found === undefined) return `nullif($1::jsonb -> '${shape}', 'null')`;
-  const schema = quoted(found.schema);
-  const geometry = `${schema}.ST_GeomFromGeoJSON($1::jsonb ->> '${shape}')`;
-  const whole = /\(Multi/i.test(found.type) ? `${schema}.ST_Multi(${geometry})` : geometry;
-  return `${whole}::${schema}.${found.name}`;
+  return found === undefined
+    ? `nullif($1::jsonb -> '${shape}', 'null')`
+    : `${quoted(found.schema)}.ST_GeomFromGeoJSON($1::jsonb ->> '${shape}')`;
 }

@@ -21,10 +21,7 @@ import {
   unusable,
 } from '../target.ts';
 import {
-  keyFields,
-  type ProductField,
   prepareTables,
-  productFields,
   type Rows,
   rowsOf,
   type Statements,
@@ -47,8 +44,6 @@ const tableForm =
 /** Leaves space for the suffixes of other names, which have at most 63 characters. */
 const tableName = z.string(tableForm).regex(/^([A-Za-z_]\w{0,49}\.)?[A-Za-z_]\w{0,49}$/, tableForm);
 
-const columnForm = 'must be a column of letters, digits and _, with at most 63 characters';
-
 const postgresForm =
   "must be an object, such as { url: 'postgres://earshot@127.0.0.1/gis', passwordFile: 'gis-password' }";
 
@@ -63,18 +58,6 @@ const postgresSchema = z
       ca: nameField('authority.pem').optional(),
       /** Table of the products. */
       products: tableName.default('earshot_products'),
-      /** Fields by column, for a table of your own. */
-      columns: z
-        .record(
-          z.string().regex(/^[A-Za-z_]\w{0,62}$/, columnForm),
-          z.enum(Object.keys(productFields) as ProductField[]),
-          "must be an object, such as { id: 'product_id', geom: 'footprint' }",
-        )
-        .refine(
-          (columns) => keyFields.every((field) => Object.values(columns).includes(field)),
-          `must have a column for each of ${keyFields.join(', ')}`,
-        )
-        .optional(),
       /** Table of the notifications; by default none. */
       notifications: tableName.optional(),
     },
@@ -108,12 +91,12 @@ export const postgres = defineThreadKind({
   concurrency: connectionsMax,
   settings: ({ postgres }, readFile): PostgresSettings => {
     if (postgres === undefined) throw new Error('The schema requires a target.');
-    const { url, passwordFile, ca, products, columns = null, notifications = null } = postgres;
+    const { url, passwordFile, ca, products, notifications = null } = postgres;
     return {
       urls: url,
       password: readFile('postgres.passwordFile', passwordFile, secretForm),
       ca: readFile('postgres.ca', ca, certificatesForm),
-      ...{ products, columns, notifications },
+      ...{ products, notifications },
     };
   },
   open: openPostgres,
@@ -129,7 +112,7 @@ export const postgres = defineThreadKind({
     if (answer.kind === 'unavailable') return unusable(where, answer.reason);
     if (answer.kind !== 'acknowledged') {
       const nextStep =
-        'Correct the login, the tables or the mapping, or grant the permissions: see "PostgreSQL and PostGIS" in docs/sinks.md. Until then, notifications are queued.';
+        'Correct the login or the tables, or grant the permissions: see "PostgreSQL and PostGIS" in docs/sinks.md. Until then, notifications are queued.';
       return evaluation('critical', `${where} cannot be written: ${answer.reason}.`, nextStep);
     }
     const message = `${where} accepts the login, and rows in ${settings.products}.`;
@@ -168,7 +151,7 @@ function openPostgres(
   let first = 0;
   return {
     deliver: async (document, signal) => {
-      const rows = rowsOf(document, settings);
+      const rows = rowsOf(document);
       let answer: TargetAnswer = unavailable('no server is configured');
       for (let i = 0; i < servers.length && !signal.aborted; i += 1) {
         const at = (first + i) % servers.length;
@@ -311,7 +294,7 @@ function sqlStateOf(error: unknown): string {
  */
 const valueErrors = /^(?:22|23|44|54|P0|38|39|2F)|^XX000$/;
 
-/** A column without a field that has no default: it refuses every item, because columns with a field accept NULL. */
+/** A column of the user that has no default: it refuses every item. */
 const notNullViolation = '23502';
 
 /** Errors that remain until the user changes the database or the settings. */

@@ -6,9 +6,9 @@ import { type Database, prepared } from '../../store/engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../../store/engine/sqlite-error.ts';
 import { dedupeKey, recoveredIdentityOf } from '../../store/log/dedupe-key.ts';
 import { quarantine } from '../../store/log/quarantine.ts';
-import { countDrift } from '../../store/log/queries.ts';
+import { countDrift, countDuplicate, insertNotification } from '../../store/log/queries.ts';
 import { writePush, writeRecovered } from '../../store/log/recovered-events.ts';
-import { ackIdReused, countDuplicate, insertNotification } from '../../store/log/write-delivery.ts';
+import { ackIdReused } from '../../store/log/write-delivery.ts';
 import { removeEntries } from '../../store/pruning/prune-writer.ts';
 import {
   type Change,
@@ -199,8 +199,9 @@ function write(
         decided.inSubscription ? (subscriptionKey ?? '') : notification.key,
         'hex',
       );
+      const row = { position, key, bodyId, eventUs: null };
       insertAt(database, key, position, () =>
-        insertNotification(database, delivery, notification, { position, key, bodyId }),
+        insertNotification(database, delivery, notification, row),
       );
       return;
     }
@@ -228,11 +229,11 @@ function insertAt(
   database: Database,
   key: Uint8Array,
   position: number,
-  insert: () => boolean,
+  insert: () => number | null,
 ): void {
-  if (insert()) return;
+  if (insert() !== null) return;
   removePruned(database, key, position);
-  if (!insert()) throw new Error(`Position ${position} of an entry cannot be written.`);
+  if (insert() === null) throw new Error(`Position ${position} of an entry cannot be written.`);
 }
 
 /** Removes another row with a key that is new in the log: it was pruned there, and here the checkpoint will do so. */
@@ -252,11 +253,8 @@ function applyRecovered(
     if (decided?.outcome !== 'stored') continue;
     const { position } = decided;
     const key = dedupeKey(recoveredIdentityOf(event));
-    insertAt(
-      database,
-      key,
-      position,
-      () => writeRecovered(database, bodies, event, { atUs, position }) !== null,
+    insertAt(database, key, position, () =>
+      writeRecovered(database, bodies, event, { atUs, position }),
     );
   }
   bodies.end();

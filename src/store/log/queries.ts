@@ -1,8 +1,9 @@
-/** Queries of the log, cursors of its readers, and counters of undocumented payload shapes (drift). */
+/** Rows of the log, cursors of its readers, and counters of undocumented payload shapes (drift). */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
-import type { DriftShape } from '../../core/terms/notification.ts';
+import type { DriftShape, Notification } from '../../core/terms/notification.ts';
 import {
+  type Delivery,
   type DriftCount,
   type LogCounts,
   type NotificationQuery,
@@ -171,6 +172,57 @@ function nameCondition(name: string | undefined): [string, string | undefined] {
   // GLOB also supports `[…]`; the user's pattern does not.
   const glob = name.replaceAll('[', '[[]');
   return [`octet_length(product_name) <= ${namePatternMax} AND product_name GLOB ?`, glob];
+}
+
+/**
+ * Inserts a notification, by default (null) at the next position. Returns its position; null when its key is known.
+ * `eventUs` is the date of a recovered event.
+ */
+export function insertNotification(
+  database: Database,
+  {
+    subscription,
+    receivedAtUs,
+    source,
+  }: Pick<Delivery, 'subscription' | 'receivedAtUs' | 'source'>,
+  item: Notification,
+  row: { position: number | null; key: Uint8Array; bodyId: number; eventUs: number | null },
+): number | null {
+  const { changes, lastInsertRowid } = prepared(
+    database,
+    `INSERT INTO notification (position, dedupe_key, ack_id, product_id, product_name, event,
+       subscription, subscription_id, notification_date_us, received_at_us, source, times_seen,
+       last_seen_at_us, body_id, body_index, event_us)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
+     ON CONFLICT (dedupe_key) DO NOTHING`,
+  ).run(
+    row.position,
+    row.key,
+    item.ackId,
+    item.productId,
+    item.productName,
+    item.event,
+    subscription,
+    item.subscriptionId,
+    item.notificationDateUs,
+    receivedAtUs,
+    source,
+    receivedAtUs,
+    row.bodyId,
+    item.index,
+    row.eventUs,
+  );
+  return changes === 1 ? Number(lastInsertRowid) : null;
+}
+
+/** Counts a repeated delivery of the notification at a position. */
+export function countDuplicate(database: Database, position: number, receivedAtUs: number): void {
+  prepared(
+    database,
+    `UPDATE notification
+     SET times_seen = times_seen + 1, last_seen_at_us = max(last_seen_at_us, ?)
+     WHERE position = ?`,
+  ).run(receivedAtUs, position);
 }
 
 /** Maximum number of shapes: senders choose the field names. Further shapes share a row. */

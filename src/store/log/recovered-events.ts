@@ -17,7 +17,7 @@ import { prepared } from '../engine/database.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { unprunedSinceUs } from '../pruning/terms.ts';
 import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
-import { lastPosition } from './queries.ts';
+import { insertNotification, lastPosition } from './queries.ts';
 
 export interface RecoverOptions {
   /** Events of one subscription, at most 100. */
@@ -82,7 +82,14 @@ export function writeRecovered(
   event: MissingEvent,
   { atUs, position }: { atUs: number; position: number | null },
 ): number | null {
-  const written = insert(database, event, { atUs, position, bodyId: bodies.nextId() });
+  const eventUs = writtenEventUs(event);
+  const key = dedupeKey(recoveredIdentityOf({ ...event, eventUs }));
+  const received = { ...event, receivedAtUs: atUs, source: 'reconcile' as const };
+  const { productId, event: name } = event;
+  const own = { ackId: null, productId, event: name, notificationDateUs: null };
+  const item = { ...requireOwnBody(event), ...own };
+  const row = { position, key, bodyId: bodies.nextId(), eventUs };
+  const written = insertNotification(database, received, item, row);
   if (written === null) return null;
   bodies.add(event);
   countRecovered(database, event);
@@ -230,28 +237,6 @@ function requireShortTail(rows: number): void {
     'conflict',
     `The log has grown by more than ${tailMax} notifications since the comparison. Wait until the product index is up to date, then compare again.`,
   );
-}
-
-function insert(
-  database: Database,
-  missing: MissingEvent,
-  place: { atUs: number; position: number | null; bodyId: number },
-): number | null {
-  const { productName, subscriptionId } = requireOwnBody(missing);
-  const { productId, event, subscription } = missing;
-  const eventUs = writtenEventUs(missing);
-  const key = dedupeKey(recoveredIdentityOf({ ...missing, eventUs }));
-  const names = { productId, productName, event, subscription, subscriptionId };
-  const { changes, lastInsertRowid } = prepared(
-    database,
-    `INSERT INTO notification (position, dedupe_key, product_id, product_name, event, subscription,
-       subscription_id, received_at_us, source, times_seen, last_seen_at_us, body_id, body_index,
-       event_us)
-     VALUES (@position, @key, @productId, @productName, @event, @subscription,
-       @subscriptionId, @atUs, 'reconcile', 1, @atUs, @bodyId, 0, @eventUs)
-     ON CONFLICT (dedupe_key) DO NOTHING`,
-  ).run({ key, ...names, ...place, eventUs });
-  return changes === 1 ? Number(lastInsertRowid) : null;
 }
 
 /**

@@ -18,7 +18,7 @@ import { prepared } from '../engine/database.ts';
 import { removeEntries } from '../pruning/prune-writer.ts';
 import { dedupeKey, identityOf, subscriptionKey } from './dedupe-key.ts';
 import { quarantine, quarantinedDelivery } from './quarantine.ts';
-import { countDrift } from './queries.ts';
+import { countDrift, countDuplicate, insertNotification } from './queries.ts';
 import { recordPush } from './recovered-events.ts';
 
 export const ackIdReused: Fault = {
@@ -174,8 +174,8 @@ function upsert(
   if (isPush && recordPush(database, { delivery, item, key })) {
     return 'duplicate';
   }
-  if (insertNotification(database, delivery, item, { position: null, key, bodyId }))
-    return 'stored';
+  const row = { position: null, key, bodyId, eventUs: null };
+  if (insertNotification(database, delivery, item, row) !== null) return 'stored';
   const known = prepared<[Uint8Array], KnownRow>(
     database,
     `SELECT product_id AS productId, event, subscription_id AS subscriptionId, source,
@@ -188,55 +188,6 @@ function upsert(
   const isKnown =
     known && isSame(known, item) && batch.hasSameContent(known, delivery, item, bodyId);
   return isKnown ? 'duplicate' : 'reused';
-}
-
-/**
- * Inserts a notification, by default (null) at the next position. Returns false when its key is known.
- */
-export function insertNotification(
-  database: Database,
-  {
-    subscription,
-    receivedAtUs,
-    source,
-  }: Pick<Delivery, 'subscription' | 'receivedAtUs' | 'source'>,
-  item: Notification,
-  row: { position: number | null; key: Uint8Array; bodyId: number },
-): boolean {
-  const { changes } = prepared(
-    database,
-    `INSERT INTO notification (position, dedupe_key, ack_id, product_id, product_name, event,
-       subscription, subscription_id, notification_date_us, received_at_us, source, times_seen,
-       last_seen_at_us, body_id, body_index)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
-     ON CONFLICT (dedupe_key) DO NOTHING`,
-  ).run(
-    row.position,
-    row.key,
-    item.ackId,
-    item.productId,
-    item.productName,
-    item.event,
-    subscription,
-    item.subscriptionId,
-    item.notificationDateUs,
-    receivedAtUs,
-    source,
-    receivedAtUs,
-    row.bodyId,
-    item.index,
-  );
-  return changes === 1;
-}
-
-/** Counts a repeated delivery of the notification at a position. */
-export function countDuplicate(database: Database, position: number, receivedAtUs: number): void {
-  prepared(
-    database,
-    `UPDATE notification
-     SET times_seen = times_seen + 1, last_seen_at_us = max(last_seen_at_us, ?)
-     WHERE position = ?`,
-  ).run(receivedAtUs, position);
 }
 
 /** Returns the key to use instead when the AckId is known from another subscription. */

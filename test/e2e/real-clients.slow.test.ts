@@ -1,12 +1,13 @@
 /** Programs that push over HTTPS, as the catalogue's sender would: curl, and Java's own HTTP client. */
 import { execFile, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
+import { startTcpServer } from '../helpers/tcp-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openServed } from '../receiver/served-context.ts';
 
@@ -24,7 +25,7 @@ async function openContext(count: number) {
     writeFileSync(file, body);
     return file;
   });
-  const counter = await countConnections(Number(new URL(url ?? '').port));
+  const counter = await startForwarder(Number(new URL(url ?? '').port));
   const target = `https://localhost:${counter.port}/notifications/real-clients`;
   const bodies = async () => {
     const stored: string[] = [];
@@ -37,27 +38,13 @@ async function openContext(count: number) {
   return { target, caFile, files, counter, bodies, sent: generatedBodies(count).map(String) };
 }
 
-/** Starts a server that counts connections and forwards their bytes. */
-async function countConnections(to: number) {
-  const counter = { port: 0, connections: 0 };
-  const open = new Set<Socket>();
-  const server = createServer((incoming) => {
-    counter.connections += 1;
-    const outgoing = connect(to, '127.0.0.1');
-    for (const socket of [incoming, outgoing]) {
-      open.add(socket);
-      socket.on('error', () => undefined);
-    }
+/** Starts a server that forwards the bytes of its connections. */
+const startForwarder = (to: number) =>
+  startTcpServer((incoming) => {
+    const outgoing = connect(to, '127.0.0.1').on('error', () => undefined);
+    incoming.on('close', () => outgoing.destroy());
     incoming.pipe(outgoing).pipe(incoming);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  });
-  counter.port = Object(server.address()).port;
-  return counter;
-}
 
 const login = `${credentials.username}:${credentials.password}`;
 
@@ -74,7 +61,7 @@ describe.skipIf(!canRun('curl'))('curl (needs curl)', () => {
     ]);
     const answers = await curl(caFile, [...common, ...each]);
     expect(answers).toBe('{"status":"stored"} 1.1 200\n'.repeat(3));
-    expect(counter.connections).toBe(1);
+    expect(counter.connections()).toBe(1);
     expect(await bodies()).toEqual(sent);
   });
 
@@ -106,7 +93,7 @@ describe.skipIf(!canRun('java'))('java.net.http.HttpClient (needs a JDK)', () =>
       const words = [caFile, target, credentials.username, credentials.password, way, ...files];
       const { stdout } = await run('java', [...options, source, ...words]);
       expect(stdout).toBe('HTTP_1_1 200 {"status":"stored"}\n'.repeat(5));
-      expect(counter.connections).toBe(1);
+      expect(counter.connections()).toBe(1);
       expect(await bodies()).toEqual(sent);
     },
     60_000,

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { notification } from '../helpers/deliveries.ts';
-import { startSilentServer } from '../helpers/silent-server.ts';
 import {
   createClient,
   createReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
+import { startTcpServer } from '../helpers/tcp-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 async function openFolder() {
@@ -74,7 +74,7 @@ it.each([
 it('ends within some seconds while a webhook, NATS, MQTT and a command hang', async () => {
   const { folder, configure, start, ca } = await openFolder();
   const hook = await startHook({ answer: () => 'hang' });
-  const silent = await startSilentServer();
+  const silent = await startTcpServer();
   const begun = join(folder, 'begun');
   const stubborn = 'trap "" TERM; : > "$0"; while :; do sleep 0.1; done';
   const nats = { servers: [`nats://127.0.0.1:${silent.port}`], subject: 'earshot.products' };

@@ -1,8 +1,6 @@
 /** A server on loopback that answers with prepared bytes. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { onTestFinished } from 'vitest';
+import { startTcpServer } from './tcp-server.ts';
 
 /** Returns the bytes to send after this data; `flood` is followed by `repeated` without end, by default by zeros. */
 type Answer = (data: Buffer) => Uint8Array | { flood: Uint8Array; repeated?: Buffer } | null;
@@ -12,10 +10,7 @@ export async function startHostileServer(
   createAnswer: () => Answer,
   greeting = '',
 ): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  const { port } = await startTcpServer((socket) => {
     socket.write(greeting);
     const answer = createAnswer();
     socket.on('data', (data) => {
@@ -32,13 +27,7 @@ export async function startHostileServer(
       flood();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
+  return port;
 }
 
 /** Answers the first data of each connection, and nothing else. */

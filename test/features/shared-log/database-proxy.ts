@@ -1,39 +1,17 @@
 /** A proxy in front of a database that cuts connections at chosen moments. */
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { connect } from 'node:net';
+import { startTcpServer } from '../../helpers/tcp-server.ts';
 
-export interface DatabaseProxy {
-  port: number;
-  /** Cuts the connection before the first answer after a request that contains the text. */
-  cutReplyTo(text: string): void;
-  /** Number of cut connections. */
-  cuts(): number;
-  /** Cuts all connections, and refuses new ones until `resume`. */
-  stop(): void;
-  resume(): void;
-}
-
-export async function startDatabaseProxy(target: number): Promise<DatabaseProxy> {
-  const sockets = new Set<Socket>();
+export async function startDatabaseProxy(target: number) {
   let watched: string | null = null;
   let cuts = 0;
   let isStopped = false;
-  const server = createServer((client) => {
+  const { port, sockets } = await startTcpServer((client) => {
     if (isStopped) return void client.destroy();
     const database = connect(target, '127.0.0.1');
     let isCut = false;
-    const end = () => {
-      client.destroy();
-      database.destroy();
-    };
-    for (const socket of [client, database]) {
-      sockets.add(socket);
-      socket.on('error', end).on('close', () => {
-        sockets.delete(socket);
-        end();
-      });
-    }
+    client.on('close', () => database.destroy());
+    database.on('error', () => undefined).on('close', () => client.destroy());
     client.on('data', (bytes) => {
       if (watched !== null && bytes.includes(watched)) {
         watched = null;
@@ -44,27 +22,22 @@ export async function startDatabaseProxy(target: number): Promise<DatabaseProxy>
     database.on('data', (bytes) => {
       if (!isCut) return void client.write(bytes);
       cuts += 1;
-      end();
+      client.destroy();
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const stop = () => {
-    isStopped = true;
-    for (const socket of sockets) socket.destroy();
-  };
-  onTestFinished(() => {
-    stop();
-    server.close();
   });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
   return {
-    port: address.port,
-    cutReplyTo: (text) => {
+    port,
+    /** Cuts the connection before the first answer after a request that contains the text. */
+    cutReplyTo: (text: string) => {
       watched = text;
     },
+    /** Number of cut connections. */
     cuts: () => cuts,
-    stop,
+    /** Cuts all connections, and refuses new ones until `resume`. */
+    stop: () => {
+      isStopped = true;
+      for (const socket of sockets) socket.destroy();
+    },
     resume: () => {
       isStopped = false;
     },

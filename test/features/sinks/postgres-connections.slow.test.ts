@@ -7,7 +7,7 @@ import { sampleDocument } from '../../../src/features/sinks/document.ts';
 import { checkSinks, openTarget } from '../../../src/features/sinks/registry.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
-import { startSilentServer } from '../../helpers/silent-server.ts';
+import { startTcpServer } from '../../helpers/tcp-server.ts';
 import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
 import {
   createSpatialDatabase,
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
   });
 
   it('that hangs or waits for a lock ends at the timeout, and the next delivery succeeds', async () => {
-    const silent = await startSilentServer();
+    const silent = await startTcpServer();
     const { attempt } = await openAttempts();
     const inTime = { kind: 'unavailable', reason: 'it did not answer in time' };
     const hanging = postgresTarget(`postgres://postgres@127.0.0.1:${silent.port}/x`);

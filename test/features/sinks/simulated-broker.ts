@@ -1,6 +1,5 @@
 /** An MQTT 5 broker on loopback that answers as the test requests. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import {
   generate,
   type IConnackPacket,
@@ -9,7 +8,7 @@ import {
   type Packet,
   parser,
 } from 'mqtt-packet';
-import { onTestFinished } from 'vitest';
+import { startTcpServer } from '../../helpers/tcp-server.ts';
 
 interface BrokerOptions {
   /** Answer to each CONNECT; by default, it is accepted. */
@@ -24,10 +23,7 @@ export async function startBroker(options: BrokerOptions = {}) {
   let { connack = {}, answer = () => 0 } = options;
   const connects: IConnectPacket[] = [];
   const published: IPublishPacket[] = [];
-  const sockets = new Set<Socket>();
   const serve = (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);
     const send = (packet: Packet) => socket.write(generate(packet, { protocolVersion }));
     const parsing = parser({ protocolVersion });
     parsing.on('packet', (packet: Packet) => {
@@ -53,17 +49,12 @@ export async function startBroker(options: BrokerOptions = {}) {
     send({ cmd: 'disconnect', reasonCode: found.disconnect });
     socket.end();
   };
-  const server = createServer(serve).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
+  const { port, open, sockets } = await startTcpServer(serve);
   return {
-    url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `mqtt://127.0.0.1:${port}`,
     connects,
     published,
-    open: () => sockets.size,
+    open,
     change: (next: BrokerOptions) => {
       ({ connack = connack, answer = answer } = next);
     },

@@ -1,12 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkDocument } from '../../../../src/features/sinks/document.ts';
 import { openTarget } from '../../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../../src/features/sinks/target.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
-import { startSilentServer } from '../../../helpers/silent-server.ts';
+import { startTcpServer } from '../../../helpers/tcp-server.ts';
 import { hasMosquitto, startMosquitto } from '../mosquitto.ts';
 import { startBroker } from '../simulated-broker.ts';
 import { openSinkContext } from '../sink-context.ts';
@@ -162,10 +160,7 @@ describe('a connection', () => {
   );
 
   it('that ends before the login names a possible cause', async () => {
-    const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as { port: number };
+    const { port } = await startTcpServer((socket) => socket.end());
     const reason = expect.stringContaining('is this the port of an MQTT broker?');
     expect(await open(`mqtt://127.0.0.1:${port}`).deliver()).toMatchObject({ reason });
   });
@@ -228,7 +223,7 @@ describe('a broker without an answer', () => {
   };
 
   it('to the login is unavailable, and leaves no socket open', async () => {
-    const silent = await startSilentServer();
+    const silent = await startTcpServer();
     const opened = open(`mqtt://127.0.0.1:${silent.port}`);
     await deliverLate(opened, silent.open);
     await opened.close();

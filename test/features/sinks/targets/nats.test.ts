@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OpenContext } from '../../../../src/features/sinks/target.ts';
 import { nats } from '../../../../src/features/sinks/targets/nats.ts';
-import { startSilentServer } from '../../../helpers/silent-server.ts';
+import { startTcpServer } from '../../../helpers/tcp-server.ts';
 import { hasNats, startNats } from '../nats-server.ts';
 import { openSinkContext } from '../sink-context.ts';
 import { definition, messageUrls, natsTarget } from '../sink-definition.ts';
@@ -100,7 +100,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
 });
 
 it('a NATS server that does not answer leaves no socket open', async () => {
-  const silent = await startSilentServer();
+  const silent = await startTcpServer();
   const target = nats.open(natsTarget(`nats://127.0.0.1:${silent.port}`), {
     ...{ name: 'bus', timeoutMs: 1_000, nowUs: () => 0, urls: messageUrls },
   } as OpenContext);

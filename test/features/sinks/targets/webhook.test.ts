@@ -1,13 +1,11 @@
-/** Webhooks: the request and its signature, and the meaning of each answer, also odd or endless ones. */
-import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import type { Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { OpenContext } from '../../../../src/features/sinks/target.ts';
 import { webhook } from '../../../../src/features/sinks/targets/webhook.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
 import { collect } from '../../../helpers/deliveries.ts';
+import { startTcpServer } from '../../../helpers/tcp-server.ts';
 import { startHook } from '../hook-server.ts';
 import { openSinkContext } from '../sink-context.ts';
 import { definition, webhookTarget } from '../sink-definition.ts';
@@ -90,23 +88,11 @@ describe('a webhook', () => {
 
 /** Answers each connection with these bytes and closes it, unless `isKept` is set. */
 async function startRaw(kind: 'http' | 'https', bytes: string, { isKept = false } = {}) {
-  const sockets = new Set<Socket>();
-  const answer = (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
+  const answer = (socket: Socket) =>
     socket.once('data', () => (isKept ? socket.write(bytes) : socket.end(bytes)));
-  };
-  const server = kind === 'http' ? createServer(answer) : createTlsServer(tls(), answer);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const { port } = server.address() as { port: number };
+  const { port, open } = await startTcpServer(answer, kind === 'http' ? undefined : tls());
   const url = kind === 'http' ? `http://127.0.0.1:${port}/` : `https://localhost:${port}/`;
-  return { target: openTrusting(url), open: () => sockets.size };
+  return { target: openTrusting(url), open };
 }
 
 const tls = () => ({ key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` });

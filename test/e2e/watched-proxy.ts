@@ -1,10 +1,9 @@
 /** Proxy on loopback between a program and a service, in which a test can intervene. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type RequestOptions } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
 import { sendRequest } from '../helpers/send-request.ts';
+import { listening } from '../helpers/tcp-server.ts';
 
 /** Before a request reaches the service; after it was processed, before the answer; or after the answer was passed on. */
 export type Moment = 'before' | 'after' | 'answered';
@@ -36,12 +35,7 @@ export async function startWatchedProxy(
   };
   const isTls = pair.cert !== undefined;
   const server = isTls ? createTlsServer(pair, onRequest) : createServer(onRequest);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   const watch = (watching: Look) => {
     look = watching;
   };

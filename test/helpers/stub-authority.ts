@@ -5,8 +5,8 @@ import { createServer } from 'node:https';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { crypto } from 'acme-client';
-import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { listening } from './tcp-server.ts';
 
 /** The step that a request belongs to. */
 export type Step =
@@ -94,11 +94,7 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
       return send(response, answer);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  await listening(server);
   return {
     directoryUrl: `${originOf(server.address())}/directory`,
     caPem: tls.certificatePem,

@@ -3,7 +3,6 @@
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -13,6 +12,7 @@ import { notification } from '../helpers/deliveries.ts';
 import { startCommand, testIo } from '../helpers/fake-io.ts';
 import { recordingLog } from '../helpers/recording-log.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
+import { listening } from '../helpers/tcp-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { serveConfig, withCertificateWatch } from './serve-config.ts';
 import { openServed } from './served-context.ts';
@@ -73,11 +73,7 @@ describe('a composed receiver', () => {
 });
 
 it('accepts notifications although the port of the private listener is taken, and names the variable', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void other.close());
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
-  const listen = { host: '127.0.0.1', port };
+  const listen = { host: '127.0.0.1', port: await listening(createServer()) };
   const config = serveConfig({
     dataDir: temporaryDirectory(),
     credentials: { source: 'variables', pairs: [credentials] },

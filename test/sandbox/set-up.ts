@@ -1,11 +1,11 @@
 /** A sandbox with a stopped clock, clients of its services, and an endpoint that records its requests. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/settings.ts';
+import { listening } from '../helpers/tcp-server.ts';
 
 export const startMs = Date.UTC(2026, 4, 1, 12);
 export const dayMs = 86_400_000;
@@ -116,12 +116,7 @@ export async function startEndpoint(answer: EndpointAnswer = () => 200) {
   });
   // A refused certificate causes this error; the test checks the sender's side.
   server.on('tlsClientError', () => {});
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo; // Not null while a TCP server listens.
+  const port = await listening(server);
   const url = `https://localhost:${port}/notifications/default`;
   const trustedCaPems: [string] = [authority.certificatePem];
   return { url, requests, trustedCaPems };

@@ -9,16 +9,9 @@ import {
   type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
+import { listening } from '../../helpers/tcp-server.ts';
 import { createChain, createSelfSigned } from './certificate-chain.ts';
-import {
-  answering,
-  createTrust,
-  listening,
-  pair,
-  receiver,
-  startEndpoint,
-  startTcp,
-} from './tls-endpoint.ts';
+import { answering, createTrust, pair, receiver, startEndpoint, startTcp } from './tls-endpoint.ts';
 
 const dayMs = 86_400_000;
 

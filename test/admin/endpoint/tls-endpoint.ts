@@ -1,17 +1,13 @@
 /** Endpoints for the probe: TLS servers on loopback with different certificates. */
 import type { RequestListener } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
-import {
-  type AddressInfo,
-  createServer as createTcpServer,
-  type Server,
-  type Socket,
-} from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import {
   createCertificateAuthority,
   type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
+import { listening } from '../../helpers/tcp-server.ts';
 
 export const pair = { username: 'catalogue', password: 'ä:secret' };
 
@@ -59,10 +55,4 @@ export function startTcp(onConnection: (socket: Socket) => void): Promise<number
     for (const socket of sockets) socket.destroy();
   });
   return listening(server);
-}
-
-export async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
 }

@@ -1,7 +1,6 @@
 /** A test service on loopback: sends scripted responses and records every request. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listening } from '../../helpers/tcp-server.ts';
 
 export interface SeenRequest {
   method: string;
@@ -48,15 +47,7 @@ export async function startServer(
       send(answerTo(seen), response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  const { port } = server.address() as AddressInfo; // A listening TCP server has an address.
+  const port = await listening(server);
   return { url: `http://127.0.0.1:${port}`, requests };
 }
 

@@ -1,9 +1,10 @@
 /** The limit on connections: which ones are closed, and which never are. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { capConnections } from '../../../src/core/http/connection-cap.ts';
+import { listening } from '../../helpers/tcp-server.ts';
 
 interface CappedServer {
   /** Opens a connection from an address of this machine; destroyed when the test has finished. */
@@ -23,13 +24,7 @@ async function startCapped(connectionsMax: number, protectionMs = 0): Promise<Ca
   const pending: ServerResponse[] = [];
   const server = createServer((_request, response) => pending.push(response));
   capConnections(server, { connectionsMax, protectionMs });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo; // A listening TCP server has an address.
+  const port = await listening(server);
   const open = async (localAddress = '127.0.0.1') => {
     const accepted = once(server, 'connection');
     const socket = connect({ port, host: '127.0.0.1', localAddress });

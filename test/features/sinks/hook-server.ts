@@ -1,10 +1,7 @@
-/** A user's web service on loopback that receives webhooks and answers as the test requests. */
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import type { SinkDocument } from '../../../src/features/sinks/document.ts';
+import { listening } from '../../helpers/tcp-server.ts';
 
 interface Hooked {
   headers: IncomingHttpHeaders;
@@ -36,13 +33,7 @@ export async function startHook(
     if (answer(hooked, response) === 'hang' || response.writableEnded) return;
     response.writeHead(204).end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   return {
     port,
     url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${port}/hook`,

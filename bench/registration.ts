@@ -15,7 +15,6 @@ export function registration(
     ...{ name, type: 'push', filter: '', status: 'running', unfinished: false, earlierIds: [] },
     ...{ origin: 'flags', subscriptionId: null, credentialsDigest: null, changedByPerson: false },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
-    reported: [],
     ...more,
   };
 }

@@ -32,8 +32,6 @@ export interface Registration extends DesiredSubscription {
   pausedSeenAtUs: number | null;
   /** True if a person changed its status in the catalogue, which `maintain` then keeps. */
   changedByPerson: boolean;
-  /** Codes of the notes that `maintain` has reported about it, so that none is repeated. */
-  reported: readonly string[];
 }
 
 export const historyActions = [
@@ -46,7 +44,6 @@ export const historyActions = [
   'deleted',
   'removed',
   'rotated',
-  'noted',
 ] as const;
 
 export type HistoryAction = (typeof historyActions)[number];

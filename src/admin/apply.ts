@@ -342,7 +342,7 @@ function registrationFor(
   if (known?.subscriptionId) earlier.push(known.subscriptionId);
   return {
     ...{ credentialsDigest: null, runningSeenAtUs: null, pausedSeenAtUs: null },
-    ...{ activityAtUs: atUs, notifiedAtUs: atUs, changedByPerson: false, reported: [] },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, changedByPerson: false },
     ...known,
     ...desired,
     unfinished: true,
@@ -350,8 +350,8 @@ function registrationFor(
     origin: originOf({ name: desired.name, origin }, options),
     subscriptionId: current?.id ?? known?.subscriptionId ?? null,
     ...(adopted ? { credentialsDigest: null } : {}),
-    // A new desired state replaces the change of a person, and problems may be reported again.
-    ...(why.actor === 'maintain' ? {} : { changedByPerson: false, reported: [] }),
+    // A new desired state replaces the change of a person.
+    ...(why.actor === 'maintain' ? {} : { changedByPerson: false }),
   };
 }
 

@@ -225,7 +225,7 @@ export async function setStatus(
   ];
   if (seen === undefined) return administration.commit({ history });
   const activityAtUs = starts ? beganAtUs : seen.save.activityAtUs;
-  const save = { ...seen.save, status, activityAtUs, changedByPerson: false, reported: [] };
+  const save = { ...seen.save, status, activityAtUs, changedByPerson: false };
   const change = observed(save, [{ ...current, status }], beganAtUs, context);
   await administration.commit({ ...change, history });
 }

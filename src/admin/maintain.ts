@@ -2,10 +2,10 @@
 
 import { AppError, errorText, withAdvice } from '../core/terms/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../core/terms/subscription.ts';
-import type { AdministrationChange, Registration } from './account.ts';
+import type { Registration } from './account.ts';
 import { type Lifetime, lastDeliveryOf, lifetimeOf } from './account.ts';
 import { applyDesired } from './apply.ts';
-import { type AccountContext, entryOf, listAccount, observed, setStatus } from './changes.ts';
+import { type AccountContext, listAccount, observed, setStatus } from './changes.ts';
 import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
@@ -13,8 +13,6 @@ import type { CatalogueSubscription } from './subscription-client.ts';
 export type MaintenanceAction = 'resume' | 'recreate' | 'finish';
 
 export interface Note {
-  /** Identifies a note, so that each is reported once. */
-  code: string;
   message: string;
   advice: string;
   /** True if notifications are missed because of it. */
@@ -65,7 +63,7 @@ export function review(input: ReviewInput): Review {
     const advice = 'To complete it: `earshot register`.';
     return {
       ...found,
-      notes: [{ code: 'unfinished', message, advice, isFailure: true }, ...notes],
+      notes: [{ message, advice, isFailure: true }, ...notes],
     };
   }
   if (unfinished) return { ...found, action: 'finish', reason: 'a change was interrupted' };
@@ -77,10 +75,9 @@ export function review(input: ReviewInput): Review {
     const reason = 'the catalogue pauses a subscription after 60 days without activity';
     return { ...found, action: 'resume', reason };
   }
-  const code = `status-${current.status}`;
   const message = `The subscription is ${current.status} in the catalogue, changed by a person; the desired status is ${status}.`;
   const advice = 'Automatic maintenance does not change it. To change it: `earshot register`.';
-  return { ...found, changedByPerson: true, notes: [{ code, message, advice }, ...notes] };
+  return { ...found, changedByPerson: true, notes: [{ message, advice }, ...notes] };
 }
 
 /** Changes made elsewhere: reported, never undone. */
@@ -101,12 +98,11 @@ function driftNotes(
   const several = `${candidates.length} subscriptions have the same endpoint, so each event is received more than once.`;
   const notes: Note[] =
     candidates.length > 1
-      ? [{ code: 'several', message: several, advice: 'To keep one of them: `earshot register`.' }]
+      ? [{ message: several, advice: 'To keep one of them: `earshot register`.' }]
       : [];
   if (differs.length === 0) return notes;
   const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
-  const code = `drift-${differs.join('-')}`;
-  return [{ code, message, advice, isFailure: isElsewhere }, ...notes];
+  return [{ message, advice, isFailure: isElsewhere }, ...notes];
 }
 
 function fileNotes({ registration, inFile }: ReviewInput): Note[] {
@@ -115,12 +111,12 @@ function fileNotes({ registration, inFile }: ReviewInput): Note[] {
     if (registration.origin === 'flags') return [];
     const message = 'The subscription is no longer in earshot.config.ts, so it is not maintained.';
     const advice = 'To delete it: `earshot register --prune`.';
-    return [{ code: 'obsolete', message, advice }];
+    return [{ message, advice }];
   }
   const isSame = fixedDifferences(inFile, registration).length === 0;
   if (isSame && inFile.status === registration.status) return [];
   const message = 'The registration differs from earshot.config.ts.';
-  return [{ code: 'file-changed', message, advice: 'To apply the file: `earshot register`.' }];
+  return [{ message, advice: 'To apply the file: `earshot register`.' }];
 }
 
 /** Result of a round for one subscription. */
@@ -131,8 +127,6 @@ export interface MaintenanceResult {
   /** The action that was taken; null for none. */
   did: MaintenanceAction | null;
   notes: Note[];
-  /** True when the previous round did not report one of the notes. */
-  hasNewNotes: boolean;
   /** Error of the action; null without one. */
   failure: string | null;
 }
@@ -169,35 +163,17 @@ export async function maintain(
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
       lastDeliveryAtUs: lastDeliveryOf(name, marks, nowUs),
     });
-    const newNotes = await record(before, seen, reviewed, context);
-    const { current, notes, action: did } = reviewed;
+    const { current, lifetime, changedByPerson, notes, action: did } = reviewed;
+    const save = {
+      ...{ ...seen.save, changedByPerson, activityAtUs: lifetime.lastActivityAtUs },
+      notifiedAtUs: lifetime.lastNotificationAtUs,
+    };
+    await administration.commit({ ...seen, save });
     const failure = await act(seen.save, reviewed, skipProbe, context);
-    const result = { name, status: current?.status ?? 'gone', notes, hasNewNotes: newNotes > 0 };
-    results.push({ ...result, did: failure === null ? did : null, failure });
+    const status = current?.status ?? 'gone';
+    results.push({ name, status, notes, did: failure === null ? did : null, failure });
   }
   return results;
-}
-
-/** Stores what was seen, and each note once. Returns the number of new notes. */
-async function record(
-  before: Registration,
-  seen: AdministrationChange & { save: Registration },
-  { lifetime, changedByPerson, notes }: Review,
-  { administration, nowUs }: AccountContext,
-): Promise<number> {
-  const added = notes.filter(({ code }) => !before.reported.includes(code));
-  const by = { actor: 'maintain', atUs: nowUs() } as const;
-  const subject = { name: before.name, id: before.subscriptionId };
-  const save = {
-    ...seen.save,
-    activityAtUs: lifetime.lastActivityAtUs,
-    notifiedAtUs: lifetime.lastNotificationAtUs,
-    changedByPerson,
-    reported: notes.map(({ code }) => code),
-  };
-  const history = added.map((note) => entryOf(subject, 'noted', noteText(note), by));
-  await administration.commit({ ...seen, save, history });
-  return added.length;
 }
 
 /** Takes the action. Returns the error as text; null without one. */

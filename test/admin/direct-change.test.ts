@@ -78,7 +78,7 @@ describe('a command', () => {
     await resume(setUp.context());
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([
-      { changedByPerson: false, pausedSeenAtUs: null, reported: [] },
+      { changedByPerson: false, pausedSeenAtUs: null },
     ]);
     const gaps = await setUp.administration.gaps();
     expect(gaps).toMatchObject([{ fromUs: registrationOf().runningSeenAtUs }]);

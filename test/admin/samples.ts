@@ -74,7 +74,6 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
     runningSeenAtUs: startUs - dayUs / 4,
     pausedSeenAtUs: null,
     changedByPerson: false,
-    reported: [],
     ...fields,
   };
 }

@@ -23,7 +23,7 @@ const registration = registrationOf({
     pausedSeenAtUs: atUs,
     activityAtUs: atUs + 1,
   },
-  ...{ changedByPerson: true, reported: ['status-paused'] },
+  changedByPerson: true,
 });
 
 /** A registration with null in every field that may be null. */
@@ -31,14 +31,14 @@ const bare: Registration = {
   ...registration,
   ...{ name: 'a-bare-one', type: 'pull', events: ['modified'], filter: '', status: 'paused' },
   ...{ subscriptionId: null, unfinished: false, credentialsDigest: null, runningSeenAtUs: null },
-  ...{ pausedSeenAtUs: null, changedByPerson: false, reported: [] },
+  ...{ pausedSeenAtUs: null, changedByPerson: false },
 };
 
 const entry = (number: number, fields: Partial<HistoryEntry> = {}): HistoryEntry => ({
   atUs: atUs + number,
   subscription: 'alps',
   subscriptionId: `id-${number}`,
-  action: 'noted',
+  action: 'paused',
   actor: 'maintain',
   reason: `Reason ${number}.`,
   ...fields,

@@ -39,7 +39,7 @@ async function openData(): Promise<{ dataDir: string; store: Store }> {
       ...{ status: 'running', unfinished: false, earlierIds: [], origin: 'flags' as const },
       ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
-      ...{ pausedSeenAtUs: null, changedByPerson: false, reported: [] },
+      ...{ pausedSeenAtUs: null, changedByPerson: false },
     },
   });
   return { dataDir, store };

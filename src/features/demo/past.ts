@@ -127,6 +127,6 @@ function registrationOf(one: DesiredSubscription, atUs: number): Registration {
     ...one,
     ...{ subscriptionId: null, earlierIds: [], unfinished: false, origin: 'flags' },
     ...{ credentialsDigest: null, runningSeenAtUs: null, pausedSeenAtUs: null },
-    ...{ activityAtUs: atUs, notifiedAtUs: atUs, changedByPerson: false, reported: [] },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, changedByPerson: false },
   };
 }

@@ -328,10 +328,7 @@ Examples:
 });
 
 async function printResults(results: MaintenanceResult[], json: true | undefined, io: Io) {
-  const shown = results.map(({ hasNewNotes: _, notes, ...rest }) => ({
-    ...rest,
-    notes: notes.map(noteText),
-  }));
+  const shown = results.map(({ notes, ...rest }) => ({ ...rest, notes: notes.map(noteText) }));
   if (json) await printJson(io.stdout, shown);
   else
     for (const result of results) await writeOut(io.stdout, asCalled(resultText(result, io), io));

@@ -87,11 +87,10 @@ function toleratingConnectionFault(probe: ProbeEndpoint): ProbeEndpoint {
 }
 
 function logResult(result: MaintenanceResult, log: Logger): void {
-  const { name, status, did, notes, hasNewNotes, failure } = result;
+  const { name, status, did, notes, failure } = result;
   const fields = { subscription: name, status };
   if (did !== null) log.info({ ...fields, did }, 'maintenance made a change');
   if (failure !== null) log.error({ ...fields, reason: failure }, 'maintenance failed');
-  if (!hasNewNotes) return;
   for (const note of notes)
     log.warn({ ...fields, note: noteText(note) }, 'maintenance found a problem');
 }

@@ -45,7 +45,6 @@ export const registration = (fields: Partial<Registration> = {}): Registration =
   runningSeenAtUs: beginUs,
   pausedSeenAtUs: null,
   changedByPerson: false,
-  reported: [],
   ...fields,
 });
 

@@ -76,7 +76,6 @@ const quiet: MaintenanceResult = {
   status: 'running',
   did: null,
   notes: [],
-  hasNewNotes: false,
   failure: null,
 };
 
@@ -106,14 +105,13 @@ it('logs a round that failed, and repeats it early', async () => {
   expect((await logged(2))[1]).toMatchObject({ level: 'error', fields });
 });
 
-it('logs changes, failures, and new notes, and repeats a round early after a failure', async () => {
-  const notes = [{ code: 'a', message: 'It is paused.', advice: 'Resume it.' }];
+it('logs changes, failures, and notes, and repeats a round early after a failure', async () => {
+  const notes = [{ message: 'It is paused.', advice: 'Resume it.' }];
   const { logged } = startLoop(async () => [
     quiet,
     { ...quiet, name: 'ice', status: 'paused', did: 'resume' },
     { ...quiet, name: 'sea', status: 'gone', failure: 'The disk is full.' },
-    { ...quiet, name: 'old', status: 'paused', notes, hasNewNotes: true },
-    { ...quiet, name: 'older', notes, hasNewNotes: false },
+    { ...quiet, name: 'old', status: 'paused', notes },
   ]);
   const old = { level: 'warn', message: 'maintenance found a problem' };
   const round = (await logged(6)).slice(0, 3);

@@ -47,9 +47,8 @@ export const admin = defineFeature({
   settings: () => import('./settings.ts'),
   parts: {
     account: async (io, { account: use = {} }) => {
-      const { needsEndpoint } = await import('./settings.ts');
-      const publicUrl = use.publicUrl ?? (await needsEndpoint(io));
-      const config = (await import('./settings.ts')).loadAccountConfig(io, { publicUrl });
+      const { loadAccountConfig, needsEndpoint } = await import('./settings.ts');
+      const config = loadAccountConfig(io, { publicUrl: use.publicUrl ?? needsEndpoint(io) });
       return (await import('./open-account.ts')).openAccount(config, io, use);
     },
   },

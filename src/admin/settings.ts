@@ -1,6 +1,5 @@
 /** Settings of the catalogue account. */
 import { z } from 'zod';
-import type { Io } from '../core/cli/io.ts';
 import { checkConfig, loadConfig } from '../core/config/config.ts';
 import {
   credentialsFileName,
@@ -13,11 +12,9 @@ import {
   type Loaded,
   type Reader,
 } from '../core/config/load.ts';
-import { type ConfigPlace, loadSubscriptionsFile } from '../core/config/subscriptions-file.ts';
 import * as values from '../core/config/variables.ts';
 import { variables as coreVariables } from '../core/config/variables.ts';
 import { AppError } from '../core/terms/app-error.ts';
-import type { SubscriptionType } from '../core/terms/subscription.ts';
 import type { Account } from './account.ts';
 
 declare module '../core/config/config.ts' {
@@ -221,33 +218,13 @@ function readAccount({ value, failed, report }: Reader<typeof known>): Account |
 }
 
 /**
- * Returns false if the receiver needs no public listener: EARSHOT_PUBLIC_URL is not set, and no subscription is push, in
- * `earshot.config.ts` and among the registered ones. Without any subscription, or with those of the file alone, an account
- * must be configured; without any, also no variable of the listener may be set.
+ * Returns false if the receiver needs no public listener: an account is configured, and neither EARSHOT_PUBLIC_URL nor a
+ * variable of the listener. Pushes need one of these: at least a certificate, or EARSHOT_TLS.
  */
-export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): Promise<boolean> {
-  const { publicUrl, dataDir, account } = checkConfig(io, waySections).config;
-  if (publicUrl !== undefined) return true;
-  // Loaded on demand: SQLite is large, and every command reads these settings.
-  const { registeredSubscriptions } = await import('./sql.ts');
-  const registered =
-    dataDir === undefined ? [] : registeredSubscriptions(dataDir).map(({ type }) => type);
-  // The file is read only if necessary: a slow or broken one must not delay a receiver of pushes.
-  const isPush = registered.includes('push') || (registered.length === 0 && account === null);
-  if (isPush) return true;
-  const types = [...(await typesInFile(io)), ...registered];
-  const isListenerSet = Object.keys(io.env).some((name) => /^EARSHOT_(LISTEN$|TLS)/.test(name));
-  return types.length === 0 ? isListenerSet : types.includes('push');
-}
-
-const waySections = ['publicUrl', 'dataDir', 'account'] as const;
-
-/** Returns none for an invalid file: its problems are reported where it is used. */
-async function typesInFile(place: ConfigPlace): Promise<SubscriptionType[]> {
-  try {
-    return ((await loadSubscriptionsFile(place)) ?? []).map(({ type }) => type);
-  } catch (error) {
-    if (error instanceof AppError) return [];
-    throw error;
-  }
+export function needsEndpoint(environment: Environment): boolean {
+  const { publicUrl, account } = checkConfig(environment, ['publicUrl', 'account']).config;
+  const isListenerSet = Object.entries(environment.env).some(
+    ([name, value]) => value && /^EARSHOT_(LISTEN$|TLS)/.test(name),
+  );
+  return publicUrl !== undefined || account === null || isListenerSet;
 }

@@ -39,12 +39,6 @@ Examples:
   run: (io) => start(io, io.version),
 });
 
-function withoutAccount(): AppError {
-  return new AppError('configuration', 'Pull subscriptions need your catalogue account.', {
-    advice: 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.',
-  });
-}
-
 /** Timeout of a shutdown, after which the process exits. Shorter than the 30 s of systemd. */
 const stopTimeoutMs = 25_000;
 /** Time for a start in progress to finish before a shutdown, so that it closes cleanly. */
@@ -57,9 +51,8 @@ export async function start(
   beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
 ): Promise<void> {
   for (const { beforeStart } of io.features) await beforeStart?.(io);
-  const hasEndpoint = await needsEndpoint(io);
+  const hasEndpoint = needsEndpoint(io);
   const config = loadServed(io, hasEndpoint);
-  if (!hasEndpoint && config.account === null) throw withoutAccount();
   // Loaded on demand: other commands do not need the server.
   const [{ captureConsole, createLogger }, { markServed }, { serve }, { startBackgroundJobs }] =
     await Promise.all([
@@ -186,7 +179,7 @@ function announce(config: StartConfig, receiver: RunningReceiver, log: Logger): 
     const reason =
       registeredSubscriptions(dataDir).length === 0
         ? 'no subscription is registered yet: `earshot setup`, or `earshot register --pull`'
-        : 'all subscriptions are pull, and EARSHOT_PUBLIC_URL is not set';
+        : 'neither EARSHOT_PUBLIC_URL nor a variable of the listener is set';
     log.info({ dataDir, consoleUrl, reason }, 'ready to read queues, without a public listener');
   } else announceEndpoint(config, receiver, log);
   if (console?.password !== undefined && consoleUrl !== null) {

@@ -125,7 +125,7 @@ function defaultReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null
 
 /** Problems of the variables, as `start` checks them, and of earshot.config.ts. */
 async function problemsOfSettings(io: Io): Promise<string[]> {
-  const { problems } = checkServed(io, await needsEndpoint(io));
+  const { problems } = checkServed(io, needsEndpoint(io));
   try {
     await readConfigFile(io);
   } catch (error) {

@@ -190,7 +190,7 @@ function readCredentials(reader: CoreReader) {
   reader.report(
     'EARSHOT_ENDPOINT_USERNAME',
     'No endpoint credentials are configured: all notifications would be refused.',
-    'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD. Without a public host, use a pull subscription: `earshot register --pull`.',
+    'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD. Without a public host, set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, and use a pull subscription: `earshot register --pull`.',
   );
   return reader.stop();
 }

@@ -21,7 +21,7 @@ export interface Step {
 
 /** Settings of the doctor. Undefined: not set, or not readable. */
 export interface DoctorSettings {
-  /** False if all subscriptions are pull. */
+  /** False if no public listener is configured. */
   hasEndpoint: boolean;
   dataDir: string;
   publicUrl: string | undefined;

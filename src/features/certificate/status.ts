@@ -133,7 +133,7 @@ const part = defineStatusPart({
     watch: () => [watchOne(certificateCheck, async () => readOwn(sources))],
   }),
   evaluate: ({ hasEndpoint, behindProxy, certificate }, situation) => {
-    if (!hasEndpoint) return ok('not needed: all subscriptions are pull');
+    if (!hasEndpoint) return ok('not needed: no public listener is configured');
     if (behindProxy) return ok('provided by the proxy');
     return evaluateCertificate(certificate, situation);
   },
@@ -186,7 +186,7 @@ export function endpointBlocks({ certificate, behindProxy, parts }: Status): rep
   ];
 }
 
-/** The doctor's check of the certificate: no step if all subscriptions are pull. */
+/** The doctor's check of the certificate: no step if no public listener is configured. */
 export const stepsOf: DoctorSlot['stepsOf'] = async (settings, { nowUs }) => {
   if (!settings.hasEndpoint) return [];
   const run = async () => [checkCertificate(settings, nowUs())];

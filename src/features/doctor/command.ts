@@ -52,23 +52,18 @@ const checkWidth = 'subscription default'.length;
 const checksOfRunning = ['endpoint', 'subscriptions'];
 
 /**
- * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver; `hasEndpoint` is
- * set before the first registration. Rejects with `unavailable` if a check failed, with `configuration` if only settings
+ * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver. Rejects with `unavailable` if a check failed, with `configuration` if only settings
  * are the cause.
  */
 export async function runDoctor(
   io: Io,
-  {
-    json,
-    beforeStart = false,
-    hasEndpoint,
-  }: { json?: true; beforeStart?: boolean; hasEndpoint?: boolean },
+  { json, beforeStart = false }: { json?: true; beforeStart?: boolean },
 ): Promise<void> {
   // Loaded on demand: the checks import most modules, and `--help` does not need them.
   const account = await import('./account-steps.ts');
   const endpoint = await import('./endpoint-steps.ts');
   const reader = createSettingsReader();
-  const settings = await readDoctorSettings(io, reader, hasEndpoint);
+  const settings = await readDoctorSettings(io, reader);
   const slots = await Promise.all(io.features.flatMap(({ doctor }) => doctor?.() ?? []));
   const added = await Promise.all(slots.map((slot) => slot.stepsOf(settings, io, reader)));
   const all = [

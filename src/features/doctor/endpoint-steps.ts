@@ -60,7 +60,7 @@ export function machineSteps(settings: OwnSettings, io: Io): Step[] {
 
 export function endpointSteps(settings: OwnSettings, io: Io): Step[] {
   if (!settings.hasEndpoint) {
-    const text = 'Not needed, because all subscriptions are pull.';
+    const text = 'Not needed, because no public listener is configured.';
     return [
       { name: 'endpoint', needs: [], run: async () => [finding('endpoint', 'unknown', text)] },
     ];

@@ -54,9 +54,8 @@ export type OwnSettings = Awaited<ReturnType<typeof readDoctorSettings>>;
 export async function readDoctorSettings(
   io: Io,
   { attempt, problems }: ReturnType<typeof createSettingsReader>,
-  isEndpointNeeded?: boolean,
 ) {
-  const hasEndpoint = isEndpointNeeded ?? (await needsEndpoint(io));
+  const hasEndpoint = needsEndpoint(io);
   // Their problems are reported by the other sections.
   const own = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
   const { dataDir = '', publicUrl, catalogueUrl, tokenUrl, probeCa } = checkConfig(io, own).config;

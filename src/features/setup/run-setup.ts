@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import { createCredentials } from '../../admin/open-account.ts';
-import { accountSections } from '../../admin/settings.ts';
+import { accountSections, needsEndpoint } from '../../admin/settings.ts';
 import { registeredSubscriptions } from '../../admin/sql.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
@@ -221,11 +221,14 @@ async function prepare(io: Io, plan: SetupPlan): Promise<Io> {
     !isDeepStrictEqual(running?.listen, loadConfig(own, ['listen']).listen);
   if (running !== null && isOther) throw alreadyServed(dataDir, running);
   report(io, await writeEnvFile(io, plan, flags.force === true || !flags.yes));
-  const hasEndpoint = !subscription.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
-  if (hasEndpoint && config.endpoint.source === 'none' && (await createCredentials(config, own)))
+  if (
+    needsEndpoint(own) &&
+    config.endpoint.source === 'none' &&
+    (await createCredentials(config, own))
+  )
     report(io, `endpoint credentials created in ${dataDir}`);
   report(io, 'running the checks that do not need a receiver:');
-  await runDoctor(own, { beforeStart: true, hasEndpoint });
+  await runDoctor(own, { beforeStart: true });
   return own;
 }
 

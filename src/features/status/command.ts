@@ -101,7 +101,7 @@ function pageLine({ receiver }: Status, { console }: Settings['config']): string
 
 /** Returns the valid settings, and the problems of the others. Without an endpoint, some are not needed. */
 async function readSettings(io: Io) {
-  const { config, problems } = checkServed(io, await needsEndpoint(io));
+  const { config, problems } = checkServed(io, needsEndpoint(io));
   const setting: StatusSources['setting'] = (name) => {
     const value = config[name];
     // An optional setting is present, and undefined.

@@ -121,7 +121,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
     );
   }
   const inFile = file?.some(({ type }) => type === 'push');
-  const publicUrl = !pull && (push === true || (inFile ?? (await needsEndpoint(io))));
+  const publicUrl = !pull && (push === true || (inFile ?? needsEndpoint(io)));
   const config = loadAccountConfig(io, { publicUrl });
   const withAccount = async ({ account }: Pick<Parts, 'account'>) => {
     const known = await account.administration.registrations();

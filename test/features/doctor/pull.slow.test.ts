@@ -31,7 +31,7 @@ describe('the doctor with pull subscriptions only', () => {
     expect(findings.filter(({ level }) => level === 'critical')).toEqual([]);
     expect(finding('endpoint')).toMatchObject({
       level: 'unknown',
-      text: expect.stringContaining('all subscriptions are pull'),
+      text: expect.stringContaining('no public listener is configured'),
     });
     expect(findings.filter(({ check }) => endpointChecks.test(check))).toEqual([]);
     expect(finding('subscription default')?.level).toBe('ok');

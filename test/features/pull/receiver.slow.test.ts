@@ -92,7 +92,7 @@ describe('earshot status of a receiver that only reads queues', () => {
     const { out } = await expectEnd(run('status --check'), 0);
     expect(out).toMatch(/^Everything is ok\./);
     expect(out).toMatch(/subscriptions +default \(running.*queue of default: (not read yet|empty)/);
-    expect(out).toMatch(/certificate +not needed: all subscriptions are pull/);
+    expect(out).toMatch(/certificate +not needed: no public listener is configured/);
     expect(out).toContain(`Web page: ${consoleUrl}/`);
     const status = await statusOf();
     expect(status).toMatchObject({ ok: true, hasEndpoint: false, behindProxy: false });

@@ -12,8 +12,11 @@ it.skipIf(!existsSync('/usr/bin/script'))(
   async () => {
     const cwd = temporaryDirectory();
     const program = join(import.meta.dirname, '../../scripts/earshot.js');
-    const shown = `${process.execPath} ${program} setup --dry-run --yes --host earshot.example.org --agree --account-username me --collection S2`;
-    const child = spawn('script', ['-qec', shown, '/dev/null'], { cwd, env: bareEnvironment({}) });
+    const shown = `${process.execPath} ${program} setup --dry-run --yes --pull --collection S2`;
+    const child = spawn('script', ['-qec', shown, '/dev/null'], {
+      cwd,
+      env: bareEnvironment({ EARSHOT_ACCOUNT_USERNAME: 'me' }),
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

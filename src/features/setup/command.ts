@@ -3,21 +3,22 @@ import type { Command } from 'commander';
 import { defineCommand } from '../../core/cli/command.ts';
 import { dryRunOption } from '../../core/cli/flags.ts';
 import { addSubscriptionFlags } from '../subscriptions/register-filter.ts';
-import { addQuestionFlags, type SetupFlags } from './questions.ts';
+import type { SetupFlags } from './questions.ts';
 
 export const setupCommand = defineCommand('setup', {
   description: 'Configure earshot step by step, start the receiver and register a subscription.',
   flags: (command) =>
     withTexts(
-      addSubscriptionFlags(addQuestionFlags(command))
+      addSubscriptionFlags(command)
         .addOption(dryRunOption())
         .option('--force', 'force the action (with --yes: change an existing .env)')
         .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
         .option('--no-stay', 'stop the receiver after the registration'),
     ),
-  help: `The command asks for settings that no flag or variable sets. Without a terminal, the command lists
-the missing flags and exits with code 2. Secrets are read from files or variables, or typed without
-echo.
+  help: `The command asks all questions. The defaults are the EARSHOT_ variables that are set, for example in
+.env, and the flags of the subscription. With --yes, the command asks only for what is missing. Without a
+terminal, the command lists the missing variables and flags and exits with code 2. Secrets are typed
+without echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
 Only the owner can read the file. Before the command writes the file, it shows the plan; answer n to
@@ -34,9 +35,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 Examples:
   $ earshot setup                        ask for all settings
   $ earshot setup --pull                 read a queue, without a public host
-  $ earshot setup --host earshot.example.org --agree --account-username me@example.org \\
-    --account-password-file ./account-password --collection S2 --area alps.geojson --yes
-  $ earshot setup --host earshot.example.org --tls off --dry-run     preview, behind a proxy`,
+  $ earshot setup --collection S2 --area alps.geojson --yes     with the variables of .env
+  $ EARSHOT_TLS=off earshot setup --dry-run     preview, behind a proxy`,
   run: async ({ command, ...io }, flags: SetupFlags) =>
     (await import('./run-setup.ts')).runSetup(io, flags, { version: io.version, command }),
 });

@@ -1,6 +1,6 @@
-/** The questions of `earshot setup`, as one table: each is a flag of the command, and is repeated until the answer is valid. */
+/** The questions of `earshot setup`, as one table: of variables, and of flags of the subscription. */
 import { resolve } from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, type Option } from 'commander';
 import type { Io } from '../../core/cli/io.ts';
 import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
@@ -11,7 +11,7 @@ import { filterOfFlags, type SubscriptionFlags } from '../subscriptions/register
 /** Answers by variable, or by the flag of the subscription. An empty text is the answer "none". */
 export type Answers = Record<string, string>;
 
-/** Input and output, and the command whose flags are the questions. */
+/** Input and output, and the command with the flags of the subscription. */
 export interface AskContext {
   io: Io;
   command: Command;
@@ -20,15 +20,13 @@ export interface AskContext {
 export interface Question {
   /** Variable of the answer, or flag of the subscription. */
   name: `EARSHOT_${string}` | keyof SubscriptionFlags;
-  /** Flag, if the name is not one. */
-  usage?: string;
-  /** Text of the question; of a variable also the help of its flag. */
+  /** Text of the question; by default the description of the flag. */
   text?: string;
   /** Group of questions that may be unnecessary. */
   part?: 'endpoint' | 'subscription';
   choices?: readonly string[];
-  /** True if the flag names a file with the secret: it then sets the variable `…_FILE`. */
-  inFile?: true;
+  /** True if the answer is typed without echo. */
+  isSecret?: true;
   optional?: true;
   /** True if only a flag gives an answer. */
   flagOnly?: true;
@@ -47,7 +45,7 @@ const usesTls = (kind: string) => (answers: Answers) => answers.EARSHOT_TLS === 
 
 const endpoint = { part: 'endpoint' } as const;
 
-const secret = { inFile: true, when: hasAccount } as const;
+const secret = { isSecret: true, when: hasAccount } as const;
 
 const subscription = { part: 'subscription' } as const;
 
@@ -62,52 +60,49 @@ export const questions: readonly Question[] = [
     text: 'pull (earshot reads a queue) or push (the catalogue sends to a public host)',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_PUBLIC_URL', usage: '--host <name>', check: publicUrl },
-    text: 'public host name, such as earshot.example.org, with :port if the port is not 443 (or use --pull)',
+    ...{ ...endpoint, name: 'EARSHOT_PUBLIC_URL', check: publicUrl },
+    text: 'public host name, such as earshot.example.org, with :port if the port is not 443',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_TLS', usage: '--tls <how>', fallback: () => 'acme' },
+    ...{ ...endpoint, name: 'EARSHOT_TLS', fallback: () => 'acme' },
     choices: ['acme', 'files', 'off'],
-    text: 'HTTPS certificate: acme is automatic and needs ports 443 and 80, off is for a proxy (default: acme)',
+    text: 'HTTPS certificate: acme (automatic, needs ports 443 and 80), files, or off (behind a proxy)',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_TLS_CERT', usage: '--cert <file>', when: usesTls('files') },
-    ...{ check: fileIn, text: 'PEM file with certificate and chain (only with --tls files)' },
+    ...{ ...endpoint, name: 'EARSHOT_TLS_CERT', when: usesTls('files'), check: fileIn },
+    text: 'PEM file with certificate and chain',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_TLS_KEY', usage: '--key <file>', when: usesTls('files') },
-    ...{ check: fileIn, text: 'PEM file with the private key (only with --tls files)' },
+    ...{ ...endpoint, name: 'EARSHOT_TLS_KEY', when: usesTls('files'), check: fileIn },
+    text: 'PEM file with the private key',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_LISTEN', usage: '--listen <host:port>', fallback: listenOf },
-    text: 'address of the public listener (default: 0.0.0.0 with the port of --host)',
+    ...{ ...endpoint, name: 'EARSHOT_LISTEN', fallback: listenOf },
+    text: 'address of the public listener',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_TRUSTED_PROXIES', usage: '--trusted-proxies <addresses>' },
-    ...{ when: usesTls('off'), fallback: () => '127.0.0.1' },
-    text: 'addresses of trusted proxies (only with --tls off; default: 127.0.0.1)',
+    ...{ ...endpoint, name: 'EARSHOT_TRUSTED_PROXIES', when: usesTls('off') },
+    ...{ fallback: () => '127.0.0.1', text: 'addresses of trusted proxies' },
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_ACME_EMAIL', usage: '--email <address>' },
-    ...{ when: usesTls('acme'), optional: true },
-    text: 'contact address for the certificate authority (only with --tls acme)',
+    ...{ ...endpoint, name: 'EARSHOT_ACME_EMAIL', when: usesTls('acme'), optional: true },
+    text: 'contact address for the certificate authority',
   },
   {
-    ...{ ...endpoint, name: 'EARSHOT_ACME_AGREE', usage: '--agree', when: usesTls('acme') },
-    check: agreement,
-    text: "accept the authority's terms of service, of Let's Encrypt: https://letsencrypt.org/repository/ (only with --tls acme)",
+    ...{ ...endpoint, name: 'EARSHOT_ACME_AGREE', when: usesTls('acme'), check: agreement },
+    text: "yes to accept the authority's terms of service, of Let's Encrypt: https://letsencrypt.org/repository/",
   },
   {
-    ...{ name: 'EARSHOT_ACCOUNT_USERNAME', usage: '--account-username <name>', when: hasAccount },
+    ...{ name: 'EARSHOT_ACCOUNT_USERNAME', when: hasAccount },
     text: 'user name of the catalogue account, of dataspace.copernicus.eu',
   },
   {
-    ...{ ...secret, name: 'EARSHOT_ACCOUNT_PASSWORD', usage: '--account-password-file <file>' },
-    text: 'file with the password of the catalogue account',
+    ...{ ...secret, name: 'EARSHOT_ACCOUNT_PASSWORD' },
+    text: 'password of the catalogue account',
   },
   {
-    ...{ ...secret, name: 'EARSHOT_ACCOUNT_TOTP', usage: '--account-totp-file <file>' },
-    ...{ optional: true, text: 'file with the shared secret of the two-factor login' },
+    ...{ ...secret, name: 'EARSHOT_ACCOUNT_TOTP', optional: true },
+    text: 'shared secret of the two-factor login',
   },
   { ...condition, name: 'collection' },
   { ...condition, name: 'type' },
@@ -123,22 +118,19 @@ export const questions: readonly Question[] = [
 
 const conditions = questions.filter(({ part, optional }) => part === 'subscription' && optional);
 
-/** Adds the flags of the settings. */
-export function addQuestionFlags(command: Command): Command {
-  for (const { usage, text, choices } of questions) {
-    if (usage === undefined) continue;
-    const option = new Option(usage, text).preset('yes');
-    command.addOption(choices === undefined ? option : option.choices(choices));
-  }
-  return command;
+/** Returns the flag of a question about the subscription. */
+function flagOf({ name }: Pick<Question, 'name'>, { command }: AskContext): Option {
+  const option = command.options.find((one) => one.attributeName() === name);
+  if (option === undefined) throw new TypeError(`There is no flag ${name}.`);
+  return option;
 }
 
-/** Returns the flag of a question. */
-export function flagOf({ name, usage }: Question, { command }: AskContext): Option {
-  const flag = usage === undefined ? name : new Option(usage).attributeName();
-  const option = command.options.find((one) => one.attributeName() === flag);
-  if (option === undefined) throw new TypeError(`There is no flag ${flag}.`);
-  return option;
+/** Returns the variable or the flag of a question, with its text. */
+export function usageOf(question: Question, context: AskContext): string {
+  const { name, text } = question;
+  if (isSetting(name)) return `${name}  ${text}`;
+  const { flags, description } = flagOf(question, context);
+  return `${flags}  ${description}`;
 }
 
 /** Returns the parsed flag of a condition; an area can be a box. Throws commander's InvalidArgumentError. */
@@ -176,27 +168,10 @@ export function isChosen(texts: Answers): boolean {
   return texts.filter !== undefined || conditions.some(({ name }) => texts[name]);
 }
 
-/** Replaces answers by flags. Throws `usage` for invalid flags, and for flags that exclude each other. */
-export function takeFlags(texts: Answers, answers: Answers, context: AskContext): void {
-  for (const question of questions) {
-    const { name, inFile, part } = question;
-    const option = flagOf(question, context);
-    const { long } = option;
-    const text = texts[option.attributeName()];
-    if (text === undefined || name === 'pull') continue;
-    if (texts.pull && part === 'endpoint') {
-      throw new AppError('usage', `${long} is for push, and excludes --pull.`);
-    }
-    try {
-      answers[inFile ? `${name}_FILE` : name] = inFile
-        ? fileIn(text, context.io)
-        : checked(question, text, context);
-    } catch (error) {
-      if (!(error instanceof InvalidArgumentError)) throw error;
-      throw new AppError('usage', `${long}: ${error.message}`, { cause: error });
-    }
-    delete answers[inFile ? name : `${name}_FILE`];
-  }
+/** Adds the flags of the subscription to the answers. */
+export function takeFlags(texts: Answers, answers: Answers): void {
+  for (const { name, part } of questions)
+    if (part === 'subscription' && texts[name] !== undefined) answers[name] = texts[name];
   if (texts.pull) answers.pull = 'pull';
   else if (texts.push ?? answers.EARSHOT_PUBLIC_URL) answers.pull = 'push';
 }
@@ -224,7 +199,7 @@ export async function askQuestion(
   answers: Answers,
   context: AskContext,
 ): Promise<boolean> {
-  const { name, inFile: hidden = false, optional = false, fallback } = question;
+  const { name, isSecret: hidden = false, optional = false, fallback } = question;
   const present = answers[name] || answers[`${name}_FILE`];
   const initial = present ?? fallback?.(answers) ?? (optional ? '' : undefined);
   const shown = hidden ? present && 'keep the current one' : initial;
@@ -253,11 +228,11 @@ function answerOf(question: Question, text: string, context: AskContext): string
   return text === '-' && question.optional ? '' : checked(question, text, context);
 }
 
-/** Returns the text of a question, without the notes for the help. */
+/** Returns the text of a question; of a flag without its default. */
 function questionText(question: Question, context: AskContext): string {
-  const { inFile, optional, part, text: own = flagOf(question, context).description } = question;
-  const plain = own.replace(/ \((only|default|or use).*?\)|; default: [^)]*/, '');
-  const text = inFile ? `${plain.replace('file with the ', '')} (not shown)` : plain;
+  const { isSecret, optional, part, text: own = flagOf(question, context).description } = question;
+  const plain = own.replace(/ \(default: .*?\)|; default: [^)]*/, '');
+  const text = isSecret ? `${plain} (not shown)` : plain;
   const empty = part === 'subscription' ? ' (empty: any)' : ' (empty: none)';
   return `${text[0]?.toUpperCase()}${text.slice(1)}${optional ? empty : ''}`;
 }
@@ -270,7 +245,7 @@ function pullOrPush(text: string): string {
 function agreement(text: string): string {
   if (/^y(es)?$/i.test(text)) return 'yes';
   throw new InvalidArgumentError(
-    'The authority issues no certificate without your agreement. Answer yes, or press Ctrl-C and use --tls files or --tls off.',
+    'The authority issues no certificate without your agreement. Answer yes, or press Ctrl-C and choose another certificate: files or off.',
   );
 }
 

@@ -38,7 +38,6 @@ import {
   type Answers,
   type AskContext,
   askQuestion,
-  flagOf,
   isChosen,
   isSetting,
   type Question,
@@ -46,6 +45,7 @@ import {
   type SetupFlags,
   subscriptionOf,
   takeFlags,
+  usageOf,
 } from './questions.ts';
 
 /** Input of the set-up after all questions. */
@@ -86,7 +86,7 @@ export async function runSetup(
   const answers = Object.fromEntries(
     Object.entries(io.env).filter(([name]) => isSetting(name)),
   ) as Answers;
-  takeFlags(texts, answers, context);
+  takeFlags(texts, answers);
   const way = wayOf(known, io);
   if (way !== undefined) answers.pull ??= way;
   const planOf = (): SetupPlan => {
@@ -101,8 +101,8 @@ export async function runSetup(
     return answer.trim();
   };
   let ready: { own: Io; plan: SetupPlan };
-  for (let all = false; ; all = true) {
-    await completeAnswers(context, answers, flags, { asksSubscription: file === null, all });
+  for (let isFirst = true; ; isFirst = false) {
+    await completeAnswers(context, answers, flags, { asksSubscription: file === null, isFirst });
     try {
       const plan = planOf();
       await showPlan(io, plan);
@@ -125,48 +125,45 @@ const applies = ({ part, when }: Question, answers: Answers, asksSubscription: b
   (part !== 'endpoint' || answers.pull !== 'pull') &&
   (part !== 'subscription' || asksSubscription);
 
-function isAnswered({ name, optional }: Question, answers: Answers): boolean {
-  const value = answers[`${name}_FILE`] ?? answers[name];
-  return value !== undefined && (value !== '' || optional === true);
-}
-
 /**
- * Asks what is missing, or `all` questions. Takes defaults with --yes, and for a subscription that flags describe. Throws
- * `usage` with the missing flags if there is no terminal.
+ * Asks all questions, with the present answers as defaults. The first time, takes the defaults with --yes, and for what
+ * flags describe. Throws `usage` with what is missing if there is no terminal.
  */
 async function completeAnswers(
   context: AskContext,
   answers: Answers,
   flags: SetupFlags,
-  { asksSubscription, all }: { asksSubscription: boolean; all: boolean },
+  { asksSubscription, isFirst }: { asksSubscription: boolean; isFirst: boolean },
 ): Promise<void> {
   const missing: Question[] = [];
-  const isGiven = isChosen(flags.texts);
+  const { yes = false, texts } = flags;
+  const isGiven = isChosen(texts);
   for (const question of questions) {
     const { name, part, flagOnly, optional, fallback } = question;
-    if (!applies(question, answers, asksSubscription)) continue;
-    if ((!all && isAnswered(question, answers)) || (flagOnly && !answers[name])) continue;
-    const initial = fallback?.(answers) ?? (optional ? '' : undefined);
-    const takesDefault =
-      part === 'subscription' ? isGiven || (flags.yes && name !== 'collection') : flags.yes;
-    if (takesDefault && !all && initial !== undefined) answers[name] = initial;
-    else if (!(await askQuestion(question, answers, context))) missing.push(question);
+    if (!applies(question, answers, asksSubscription) || (flagOnly && !answers[name])) continue;
+    const present = answers[`${name}_FILE`] ?? answers[name];
+    const initial = present || (fallback?.(answers) ?? (optional ? '' : undefined));
+    const isOfFlags = part === 'subscription' ? isGiven : name === 'pull' && texts.pull;
+    const takesDefault = isFirst && (isOfFlags || (yes && name !== 'collection') || flagOnly);
+    if (!takesDefault || initial === undefined) {
+      if (!(await askQuestion(question, answers, context))) missing.push(question);
+    } else if (present === undefined) answers[name] = initial;
   }
-  if (asksSubscription && !isChosen(answers)) {
+  while (asksSubscription && !isChosen(answers)) {
     const answer = await context.io.ask(everyProduct);
+    const collection: Question = { name: 'collection', part: 'subscription', optional: true };
     if (/^y(es)?$/i.test(answer?.trim() ?? '')) answers.filter = '';
-    else delete answers.collection;
-    if (answer !== null)
-      return completeAnswers(context, answers, flags, { asksSubscription, all: false });
-    missing.push({ name: 'collection' });
+    else if (answer !== null) await askQuestion(collection, answers, context);
+    else {
+      missing.push(collection);
+      break;
+    }
   }
   if (missing.length === 0) return;
-  const usages = missing.map((question) => {
-    const more = question.name === 'collection' ? ' (or another filter flag, or --filter)' : '';
-    const { flags: usage, description } = flagOf(question, context);
-    return `${usage}  ${description}${more}`;
-  });
-  throw incomplete(usages, flags);
+  throw incomplete(
+    missing.map((question) => usageOf(question, context)),
+    flags,
+  );
 }
 
 const everyProduct =
@@ -179,7 +176,7 @@ function incomplete(missing: readonly string[], { yes, dryRun }: SetupFlags): Ap
   return new AppError(
     'usage',
     'Some answers are missing, and there is no terminal for questions. Nothing was changed.',
-    { advice: 'Add these flags, or set the variables.', details },
+    { advice: 'Set the variables, and add the flags.', details },
   );
 }
 

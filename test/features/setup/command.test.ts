@@ -15,7 +15,6 @@ const secret = 'the-password-of-the-account';
 function context(env: Record<string, string> = {}) {
   const workingDir = temporaryDirectory();
   const EARSHOT_DATA_DIR = join(workingDir, 'data');
-  writeFileSync(join(workingDir, 'password'), secret);
   const run = (flags: readonly string[], answers?: string[]) =>
     runCommand(['setup', ...flags], {
       workingDir,
@@ -25,33 +24,34 @@ function context(env: Record<string, string> = {}) {
   return { workingDir, run, envFile: join(workingDir, '.env') };
 }
 
-const complete = [
-  ...['--host', 'earshot.example.org', '--agree', '--email', 'me@example.org'],
-  ...['--account-username', 'me', '--account-password-file', 'password'],
-  ...['--collection', 'S2'],
-];
+const settings = {
+  ...{ EARSHOT_PUBLIC_URL: 'https://earshot.example.org', EARSHOT_ACME_AGREE: 'yes' },
+  ...{ EARSHOT_ACME_EMAIL: 'me@example.org', EARSHOT_ACCOUNT_USERNAME: 'me' },
+  EARSHOT_ACCOUNT_PASSWORD: secret,
+};
 
-/** Replaces flags by others of the same name: no option is given twice. */
-function replaced(flags: readonly string[], others: readonly string[]): string[] {
-  const isOther = (word = '') => word.startsWith('--') && others.includes(word);
-  return [...flags.filter((word, i) => !isOther(word) && !isOther(flags[i - 1])), ...others];
-}
+const complete = ['--collection', 'S2'];
 
 describe('setup without a terminal', () => {
-  it('lists all missing flags at once, and changes nothing', async () => {
+  it('lists all missing variables and flags at once, and changes nothing', async () => {
     const { run, envFile } = context();
-    const { err } = await expectEnd(run([]), 2, /--host <name> .*use --pull/);
-    const flagsIn = (text: string) =>
-      [...text.matchAll(/^ {2}- (--\S+)/gm)].map(([, flag]) => flag);
-    const common = ['--account-username', '--account-password-file', '--collection', '--yes'];
+    const { err } = await expectEnd(run([]), 2, /EARSHOT_PUBLIC_URL {2}public host name/);
+    const namesIn = (text: string) =>
+      [...text.matchAll(/^ {2}- (--[\w-]+|EARSHOT_\w+)/gm)].map(([, name]) => name);
+    const common = [
+      'EARSHOT_ACCOUNT_USERNAME',
+      'EARSHOT_ACCOUNT_PASSWORD',
+      '--collection',
+      '--yes',
+    ];
     // Settings with a default and optional ones are not missing.
-    expect(flagsIn(err)).toEqual(['--host', '--agree', ...common]);
-    expect(flagsIn((await run(['--pull'])).err)).toEqual(common);
+    expect(namesIn(err)).toEqual(['EARSHOT_PUBLIC_URL', 'EARSHOT_ACME_AGREE', ...common]);
+    expect(namesIn((await run(['--pull'])).err)).toEqual(common);
     expect(existsSync(envFile)).toBe(false);
   });
 
   it('prints the file and the steps with --dry-run, and writes nothing', async () => {
-    const { run, envFile, workingDir } = context();
+    const { run, envFile, workingDir } = context(settings);
     const argv = [...complete, '--subscription', 'alps', '--dry-run'];
     const { out } = await expectEnd(run(argv), 0);
     for (const line of [
@@ -61,7 +61,7 @@ describe('setup without a terminal', () => {
       'ACME_EMAIL=me@example.org',
       'ACME_AGREE=yes',
       'ACCOUNT_USERNAME=me',
-      `ACCOUNT_PASSWORD_FILE=${join(workingDir, 'password')}`,
+      'ACCOUNT_PASSWORD=********',
     ])
       expect(out).toContain(`  EARSHOT_${line}\n`);
     expect(out).toContain(
@@ -71,33 +71,32 @@ describe('setup without a terminal', () => {
     expect(existsSync(join(workingDir, 'data'))).toBe(false);
   });
 
-  it('chooses ports and proxy for --tls off, and removes the files of an earlier certificate', async () => {
-    const files = { EARSHOT_TLS: 'files', EARSHOT_TLS_CERT: 'c.pem', EARSHOT_TLS_KEY: 'k.pem' };
-    const { run, envFile } = context(files);
+  it('chooses ports and proxy for EARSHOT_TLS=off, and removes the files of an earlier certificate', async () => {
+    const files = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: 'c.pem', EARSHOT_TLS_KEY: 'k.pem' };
+    const { run, envFile } = context({ ...settings, ...files });
     writeFileSync(envFile, 'EARSHOT_TLS=files\nEARSHOT_TLS_CERT=c.pem\nEARSHOT_TLS_KEY=k.pem\n');
-    const { out } = await run([...complete, '--tls', 'off', '--dry-run']);
+    const { out } = await run([...complete, '--dry-run', '--yes']);
     expect(out).toContain('EARSHOT_LISTEN=127.0.0.1:8081\n');
     expect(out).toContain('EARSHOT_TRUSTED_PROXIES=127.0.0.1\n');
     expect(out).toContain('Removed: EARSHOT_TLS_CERT, EARSHOT_TLS_KEY\n');
   });
 
   it('does not change an existing .env without --force', async () => {
-    const { run, envFile } = context();
+    const { run, envFile } = context(settings);
     writeFileSync(envFile, '# mine\nOTHER=1\n');
     await expectEnd(run([...complete, '--yes']), 1, /Nothing was done\..*--force/s);
     expect(readFileSync(envFile, 'utf8')).toBe('# mine\nOTHER=1\n');
   });
 
-  it.each<[flags: string, RegExp]>([
-    ['--host example.org/notify', /--host: .*must contain only/],
-    ['--host 192.0.2.1', /EARSHOT_PUBLIC_URL with a host name/],
-    ['--listen 443', /--listen: .*must be host:port/],
-    ['--account-password-file none', /password-file: .*\/none cannot be read: there is no such/],
-    ['--filter foo=1', /not valid for Products/],
-    ['--pull', /--host is for push, and excludes --pull/],
-  ])('refuses %s with the reason', async (flags, reason) => {
-    const { run } = context();
-    await expectEnd(run([...replaced(complete, flags.split(' ')), '--yes']), 2, reason);
+  it.each<[env: Record<string, string>, flags: string[], RegExp]>([
+    [{ EARSHOT_PUBLIC_URL: 'https://a.example/notify' }, complete, /URL: .*must contain only/],
+    [{ EARSHOT_PUBLIC_URL: 'https://192.0.2.1' }, complete, /EARSHOT_PUBLIC_URL with a host name/],
+    [{ EARSHOT_LISTEN: '443' }, complete, /EARSHOT_LISTEN: .*must be host:port/],
+    [{}, ['--filter', 'foo=1'], /not valid for Products/],
+    [{}, ['--area', 'nowhere.geojson'], /nowhere\.geojson cannot be read/],
+  ])('refuses %j and %j with the reason', async (env, flags, reason) => {
+    const { run } = context({ ...settings, ...env });
+    await expectEnd(run([...flags, '--yes']), 2, reason);
   });
 });
 
@@ -143,29 +142,35 @@ describe('setup on a terminal', () => {
   });
 
   it('asks for confirmation before it subscribes to every product', async () => {
-    const { run } = context();
-    const account = complete.slice(0, -2);
-    const { code, err } = await run([...account, '--dry-run', '--yes'], ['', 'n', 'S1']);
+    const { run } = context(settings);
+    const { code, err } = await run(['--dry-run', '--yes'], ['', 'n', 'S1']);
     expect(err).toContain('This selects every product of the catalogue');
     expect(err.match(/Collection, such as/g)).toHaveLength(2);
     expect(code).toBe(0);
   });
 
-  it('asks only for what is not known, shows the plan, and asks all again after n', async () => {
+  it('asks with the present answers as defaults, shows the plan, and asks again after n', async () => {
     const { run } = context({
       EARSHOT_PUBLIC_URL: 'https://old.example.org',
       ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: secret },
-      ...{ EARSHOT_TLS: 'off', EARSHOT_ACCOUNT_TOTP: '' },
+      EARSHOT_TLS: 'off',
     });
-    const answers = ['', '', 'n', '', 'new.example.org', ctrlC];
+    const answers = [...Array(8).fill(''), 'n', '', 'new.example.org', ctrlC];
     const { err } = await run(['--collection', 'S2'], answers);
-    expect(promptsIn(err)).toEqual([
-      expect.stringMatching(/^Address of the public listener \[127\.0\.0\.1:8081\]/),
-      expect.stringMatching(/^Addresses of trusted proxies \[127\.0\.0\.1\]/),
-      expect.stringMatching(/^Enter to continue/),
+    const first = [
       expect.stringMatching(/^Pull .* \[push\]/),
       expect.stringMatching(/^Public host name, .* \[https:\/\/old\.example\.org\]/),
       expect.stringMatching(/^HTTPS certificate.* \[off\]/),
+    ];
+    expect(promptsIn(err)).toEqual([
+      ...first,
+      expect.stringMatching(/^Address of the public listener \[127\.0\.0\.1:8081\]/),
+      expect.stringMatching(/^Addresses of trusted proxies \[127\.0\.0\.1\]/),
+      expect.stringMatching(/^User name .* \[me\]/),
+      expect.stringMatching(/^Password .* \[keep the current one\]/),
+      expect.stringMatching(/^Shared secret/),
+      expect.stringMatching(/^Enter to continue/),
+      ...first,
     ]);
     expect(err).toContain('  EARSHOT_PUBLIC_URL=https://old.example.org\n');
     expect(err).toContain('  EARSHOT_ACCOUNT_PASSWORD=********\n');

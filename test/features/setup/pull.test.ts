@@ -16,20 +16,25 @@ import { openReader } from '../../store/sqlite-store.ts';
 import { openPullAccount } from '../pull/pull-account.ts';
 import { account } from '../subscriptions/account-context.ts';
 
-/** Flags of a set-up without questions. */
-const complete = [
-  ...['setup', '--pull', '--account-username', account.username],
-  ...['--account-password-file', 'password', '--collection', 'S2', '--yes'],
-];
+/** Flags of a set-up without questions, if the account is set by variables. */
+const complete = ['setup', '--pull', '--collection', 'S2', '--yes'];
 
-/** Opens an empty folder with the password of the account in a file, and an account. */
-async function openFolder() {
+/** Opens an empty folder, and an account whose password is in a variable, in a file, or not known. */
+async function openFolder(password: 'set' | 'in a file' | 'not set' = 'set') {
   const { sandbox, begin, run, ...context } = await openPullAccount();
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
-  writeFileSync(join(folder, 'password'), account.password, { mode: 0o600 });
+  const file = join(folder, 'password');
   const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...rest } = context.env;
-  const options = { env: { ...rest, EARSHOT_DATA_DIR: dataDir }, workingDir: folder };
+  const username = { EARSHOT_ACCOUNT_USERNAME: account.username };
+  const login = {
+    set: { ...username, EARSHOT_ACCOUNT_PASSWORD: account.password },
+    'in a file': { ...username, EARSHOT_ACCOUNT_PASSWORD_FILE: file },
+    'not set': {},
+  };
+  if (password === 'in a file') writeFileSync(file, account.password, { mode: 0o600 });
+  const env = { ...rest, EARSHOT_DATA_DIR: dataDir, ...login[password] };
+  const options = { env, workingDir: folder };
   const path = join(folder, '.env');
   /** Variables in `.env`, as the program reads them at its start. */
   const written = () =>
@@ -78,7 +83,7 @@ describe('setup --pull', () => {
   });
 
   it('writes .env without settings of an endpoint, and creates no credentials', async () => {
-    const { run, written, path, dataDir, folder } = await openFolder();
+    const { run, written, path, dataDir, folder } = await openFolder('in a file');
     const { err } = await expectEnd(run([...complete, '--no-stay']), 0);
     expect(err).toContain('setup: registered. To read the queue: `earshot start`.');
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -98,7 +103,7 @@ describe('setup --pull', () => {
       const filter = "Collection/Name eq 'SENTINEL-2'";
       const { id } = sandbox.addSubscription({ type: 'pull', filter, status });
       const asking = [...complete.filter((word) => word !== '--yes'), '--no-stay'];
-      const { err, out } = await expectEnd(run(asking, ['', '', 'n']), 1);
+      const { err, out } = await expectEnd(run(asking, ['', '', '', '', 'n']), 1);
       expect(err).toMatch(/Apply these changes\? .*\n.*Nothing was changed/);
       expect(out).toContain('no other program may read this subscription');
       await expectEnd(run([...asking, '--yes']), 0);
@@ -134,7 +139,7 @@ const asked = (err: string) =>
   promptsIn(err).map((line) => texts.find((text) => line.startsWith(text)) ?? line);
 
 it('asks all questions again, with the answers as defaults, after a failed check', async () => {
-  const { setup, path, sandbox } = await openFolder();
+  const { setup, path, sandbox } = await openFolder('not set');
   const answers = answersWith('Password of the catalogue account', 'wrong');
   const again = [...answersWith('Password of the catalogue account', account.password)].fill(
     '',
@@ -155,30 +160,30 @@ it('asks all questions again, with the answers as defaults, after a failed check
   expect(registered?.filter).toMatch(/^Collection\/Name eq 'SENTINEL-2' and OData\.CSC\.Inter/);
 });
 
-it('asks again only for the subscription in the next run after Ctrl-C, and registers nothing before', async () => {
-  const { setup, sandbox } = await openFolder();
+it('asks again in the next run after Ctrl-C, and registers nothing before', async () => {
+  const { setup, sandbox } = await openFolder('not set');
   const wrong = answersWith('Password of the catalogue account', 'wrong');
   await expectEnd(setup([...wrong, ctrlC]), 1, /critical/);
   expect(sandbox.subscriptions()).toEqual([]);
-  const { err } = await expectEnd(setup([ctrlC]), 1);
-  expect(asked(err)).toEqual(['Pull (earshot reads a queue) or push']);
+  const { err } = await expectEnd(setup(['pull', ctrlC]), 1);
+  expect(asked(err)).toEqual(texts.slice(0, 2));
+  expect(err).toContain(`[${account.username}]`);
 });
 
 describe('setup --pull with mistakes', () => {
   it('asks again before it registers what the catalogue would refuse', async () => {
     const { setup, sandbox } = await openFolder();
-    const flags = ['--pull', '--account-username', account.username, '--filter', 'Online eq true'];
-    const all = [...flags, '--account-password-file', 'password', '--event', 'deleted'];
+    const all = ['--pull', '--filter', 'Online eq true', '--event', 'deleted'];
     const again = [...Array(9).fill(''), 'modified', '', ''];
-    const { err } = await expectEnd(setup(['', '', ...again], ...all), 0);
+    const { err } = await expectEnd(setup(['', '', '', '', ...again], ...all), 0);
     expect(err).toMatch(/The filter is not valid for DeletedProducts.*Enter to change answers/s);
     expect(sandbox.subscriptions()).toMatchObject([{ events: ['modified'] }]);
   });
 
   it('asks before it replaces a registered subscription', async () => {
-    const { setup, sandbox } = await openFolder();
+    const { setup, sandbox } = await openFolder('not set');
     await expectEnd(setup([...answersWith('', '')]), 0);
-    const again = await setup(['S1', '', '', '', '', '', '', 'n']);
+    const again = await setup(['', '', '', '', 'S1', '', '', '', '', '', '', 'n']);
     expect(again.err).toContain('already registered: default');
     expect(again.out).toMatch(/^~ replace +default$/m);
     expect(again.err).toMatch(/Apply these changes\? \[y\/N\]/);
@@ -188,7 +193,7 @@ describe('setup --pull with mistakes', () => {
   });
 
   it('neither doctor nor start demand a certificate before the first registration', async () => {
-    const { setup, written, folder: workingDir } = await openFolder();
+    const { setup, written, folder: workingDir } = await openFolder('not set');
     await setup([...answersWith('Password of the catalogue account', 'wrong'), ctrlC]);
     const env = written();
     const { out } = await runCommand('doctor', { env, workingDir });

@@ -55,21 +55,12 @@ async function catchUp(indexedPosition: number): Promise<void> {
 // One catch-up runs at a time.
 let running: Promise<void> = Promise.resolve();
 
-/** Follows the feed, which says how far the index is. The connection is opened again when it is lost. */
-function follow(): void {
-  const feed = new EventSource(new URL('/api/live?rows=0', origin));
-  feed.addEventListener('update', (event) => {
-    const { data } = event as unknown as { data: string };
-    const { indexedPosition } = JSON.parse(data) as { indexedPosition: number | null };
-    running = running
-      .then(() => catchUp(indexedPosition ?? 0))
-      .catch((error: unknown) => console.error(error));
-  });
-  // After a long pause the feed skips events; a new connection begins with the current state.
-  feed.addEventListener('gap', () => {
-    feed.close();
-    follow();
-  });
-}
-
-follow();
+// The feed says how far the index is, first after each connection. A lost connection is opened again.
+const feed = new EventSource(new URL('/api/live', origin));
+feed.addEventListener('update', (event) => {
+  const { data } = event as unknown as { data: string };
+  const { indexedPosition } = JSON.parse(data) as { indexedPosition: number | null };
+  running = running
+    .then(() => catchUp(indexedPosition ?? 0))
+    .catch((error: unknown) => console.error(error));
+});

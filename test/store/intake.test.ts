@@ -158,6 +158,7 @@ describe('intake into the log', () => {
     expect(await positions({ sinceUs: 9_000_000 })).toEqual([]);
     expect(await positions({ untilUs: 1 })).toEqual([]);
     expect(await positions({ afterPosition: 2, beforePosition: 5 })).toEqual([4, 3]);
+    expect(await positions({ positions: [1, 4, 99] })).toEqual([4, 1]);
   });
 
   it('returns pages without repeated or skipped rows while new rows arrive', async () => {

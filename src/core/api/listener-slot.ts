@@ -98,6 +98,6 @@ export interface ListenerSlot {
     request: PageRequest,
     product: ShownProduct,
   ) => Promise<Html>)[];
-  /** Returns the position of the live feed after which a page is refreshed. */
+  /** Returns the positions of the content, in the form that the script of the page compares. */
   livePosition?(parts: ConsoleParts): Promise<string>;
 }

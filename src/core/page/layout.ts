@@ -39,7 +39,7 @@ interface Frame {
   /** Null when not known. */
   status: Pick<Status, 'parts' | 'alerts'> | null;
   assets: Assets;
-  /** Position of the live feed from which the content is refreshed. */
+  /** Positions of the content: later ones of the live feed refresh it. */
   livePosition?: string;
 }
 
@@ -219,6 +219,8 @@ ${hint === undefined ? '' : html`<span>${withCommands(hint)}</span>`}</li>`;
 
 export interface PageRequest {
   url: URL;
+  /** Address of the listener for clients, without a slash at the end. */
+  base: string;
   state: PageState;
   /** Time at which the page is rendered. */
   nowUs: number;

@@ -98,7 +98,8 @@ async function respond(
   const nowUs = parts.nowUs();
   const state = readPageState(url, { nowUs, back });
   const status = await parts.status();
-  const shown = { url, state, nowUs, id, status, assets, signal };
+  const { base } = c.var.address;
+  const shown = { url, base, state, nowUs, id, status, assets, signal };
   const render = id === '' ? route.list : (route.item ?? route.list);
   // Read before the content, so that later notifications refresh it.
   const livePosition = (await request.livePosition?.(parts)) ?? '';

@@ -99,6 +99,8 @@ export interface NotificationQuery {
   /** Only positions above, or below, this one: the end of the previous page. */
   afterPosition?: number | undefined;
   beforePosition?: number | undefined;
+  /** Matches any of these. */
+  positions?: readonly number[] | undefined;
   /** Order by position; newest first by default. */
   order?: 'newest' | 'oldest' | undefined;
   limit?: number | undefined;

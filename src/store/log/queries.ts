@@ -143,6 +143,10 @@ function conditions(query: NotificationQuery) {
     where.push(`event IN (${query.events.map(() => '?').join(', ')})`);
     values.push(...query.events);
   }
+  if (query.positions !== undefined) {
+    where.push('position IN (SELECT value FROM json_each(?))');
+    values.push(JSON.stringify(query.positions));
+  }
   return { where: where.length === 0 ? 'true' : where.join(' AND '), values };
 }
 

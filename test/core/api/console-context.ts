@@ -159,7 +159,10 @@ export function createMemoryLog(
       noted.push(query);
       const { afterPosition = -1, beforePosition = Number.POSITIVE_INFINITY, limit } = query;
       const within = rows.filter(
-        ({ position }) => position > afterPosition && position < beforePosition,
+        ({ position }) =>
+          position > afterPosition &&
+          position < beforePosition &&
+          (query.positions?.includes(position) ?? true),
       );
       if (query.order !== 'oldest') within.reverse();
       yield* within.slice(0, limit);

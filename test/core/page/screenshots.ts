@@ -27,8 +27,7 @@ const pictures: Readonly<Record<string, Picture>> = {
     path: '/live',
     ...{ theme: 'light', width: 1280, height: 860 },
     act: async (page) => {
-      await page.locator('#live button.name').nth(2).click();
-      await page.locator('#live .detail:not(:has-text("Loading"))').waitFor();
+      await page.locator('[data-list] summary').nth(2).click();
     },
   },
   products: {

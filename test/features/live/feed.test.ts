@@ -1,12 +1,11 @@
-/** The stream of new notifications on real sockets: limits, resumption, failures and the end. */
+/** The stream of positions on real sockets: limits, failures and the end. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { NotificationRow } from '../../../src/core/terms/ports.ts';
-import type { EventQuery, IndexedEvent } from '../../../src/filter/products.ts';
+import { liveRoute } from '../../../src/features/live/feed.ts';
 import {
   createMemoryLog,
   createMemoryProducts,
@@ -15,22 +14,16 @@ import {
 } from '../../core/api/console-context.ts';
 import { openSeeded } from '../../core/page/seeded-receiver.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
-import { foundProduct } from '../summary/found-product.ts';
 
 interface StreamEvent {
-  id: string;
   name: string;
-  // biome-ignore lint/suspicious/noExplicitAny: parsed JSON
-  data: any;
+  data: { lastPosition: number; indexedPosition: number | null };
   atMs: number;
-  bytes: number;
 }
 
-type Stream = Awaited<ReturnType<typeof openStream>>;
-
 /** Opens a stream; `next` resolves with the next event that was not taken yet. */
-async function openStream(url: string, headers: Record<string, string> = {}) {
-  const outgoing = request(url, { headers, agent: false }).end();
+async function openStream(url: string) {
+  const outgoing = request(url, { agent: false }).end();
   onTestFinished(() => void outgoing.destroy());
   const [response]: IncomingMessage[] = await once(outgoing, 'response');
   if (response === undefined) throw new Error('no response');
@@ -62,72 +55,60 @@ async function openStream(url: string, headers: Record<string, string> = {}) {
 
 function parsed(part: string): StreamEvent {
   const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(part)?.[1] ?? '';
-  const data = field('data');
-  return {
-    ...{ id: field('id'), name: field('event'), data: JSON.parse(data) },
-    ...{ atMs: performance.now(), bytes: Buffer.byteLength(part) },
-  };
+  return { name: field('event'), data: JSON.parse(field('data')), atMs: performance.now() };
 }
 
-const positions = ({ data }: StreamEvent): number[] =>
-  data.rows.map(({ position }: { position: number }) => position);
-
-/** A listener over a log in memory that grows. */
+/** A listener over a log in memory that grows, and an index that lags. */
 async function openGrowing(options: Parameters<typeof openConsole>[0] = {}) {
   const rows: NotificationRow[] = [];
-  const add = (count: number, changes: Partial<NotificationRow> = {}) => {
-    for (let i = 0; i < count; i += 1) rows.push(notificationRow(rows.length + 1, changes));
+  const add = (count: number) => {
+    for (let i = 0; i < count; i += 1) rows.push(notificationRow(rows.length + 1));
   };
   add(1);
+  const index = { position: 1 };
+  const products = {
+    ...createMemoryProducts(),
+    indexedPosition: async () => {
+      if (index.position === 0) throw new AppError('unavailable', 'There is no index.');
+      return index.position;
+    },
+  };
   const notifications = createMemoryLog(rows);
-  const context = await openConsole({ notifications, ...options });
-  const live = (search = '', headers: Record<string, string> = {}) =>
-    openStream(`${context.origin}/api/live${search}`, headers);
-  return { ...context, notifications, add, live };
+  const context = await openConsole({ notifications, products, ...options });
+  const live = (search = '') => openStream(`${context.origin}/api/live${search}`);
+  return { ...context, notifications, add, index, live };
 }
 
 describe('the live feed', () => {
-  it('lists a push within two seconds, with texts about the product, and follows a filter', async () => {
+  it('reports a push and its indexing within two seconds, and ends with the receiver', async () => {
     const seeded = await openSeeded({ products: 20 });
     onTestFinished(() => seeded.close());
-    const filter = encodeURIComponent("Collection/Name eq 'SENTINEL-2'");
-    const all = await openStream(`${seeded.url}/api/live`);
-    const some = await openStream(`${seeded.url}/api/live?filter=${filter}`);
-    await Promise.all([all.next(), some.next()]);
-    const generated = Array.from({ length: 200 }, () => seeded.generator.next(Date.now()));
-    const { true: inside = [], false: outside = [] } = Object.groupBy(generated, ({ Name }) =>
-      Name.startsWith('S2') ? 'true' : 'false',
-    );
-    const products = [...inside.slice(0, 4), ...outside.slice(0, 4)];
+    const stream = await openStream(`${seeded.url}/api/live`);
+    const before = (await stream.next()).data;
     const beganMs = performance.now();
-    for (const product of products) expect(await seeded.push(product)).toBe(200);
-    const listed = (stream: Stream) =>
-      stream.events.flatMap(({ data }) => data.rows).map(({ productId }) => productId);
-    const ids = products.map(({ Id }) => Id).toSorted();
-    await expect.poll(() => listed(all).toSorted()).toEqual(ids);
-    expect(products).toHaveLength(8);
-    const matching = inside.slice(0, 4).map(({ Id }) => Id);
-    await expect.poll(() => listed(some).toSorted()).toEqual(matching.toSorted());
+    expect(await seeded.push(seeded.generator.next(Date.now()))).toBe(200);
+    const last = before.lastPosition + 1;
+    const after = { lastPosition: last, indexedPosition: last };
+    await expect.poll(() => stream.events.at(-1)?.data).toEqual(after);
     expect(performance.now() - beganMs).toBeLessThan(2_000);
     // Streams end at once: other open requests have 2 s.
     const closedMs = performance.now();
     await seeded.receiver.close();
-    await Promise.all([all.ended, some.ended]);
+    await stream.ended;
     expect(performance.now() - closedMs).toBeLessThan(1_500);
     await seeded.restart();
   });
 
-  it('sends frames as documented, at most four a second', async () => {
+  it('sends the positions as documented, first the current ones, at most four times a second', async () => {
     const { get, live, add } = await openGrowing();
     const stream = await live();
     expect(stream).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect((await stream.next()).data).toEqual({ lastPosition: 1, indexedPosition: 1 });
     const timer = setInterval(() => add(1), 10);
     onTestFinished(() => clearInterval(timer));
     await expect.poll(() => stream.events.length, { timeout: 5_000 }).toBeGreaterThan(5);
     const times = stream.events.map(({ atMs }) => atMs);
     expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan((times.length - 1) * 245);
-    const all = stream.events.flatMap(positions).toSorted((a, b) => a - b);
-    expect(all).toEqual(all.map((_, i) => i + 2));
     const document = (await get('/api/openapi.json')).json;
     const { content } = document.paths['/api/live'].get.responses[200];
     const schema = z.fromJSONSchema(content['text/event-stream'].schema);
@@ -135,60 +116,32 @@ describe('the live feed', () => {
       expect(name).toBe('update');
       expect(schema.safeParse(data).error).toBeUndefined();
     }
+    expect((await live('?rows=0')).status).toBe(400);
   });
 
-  it('bounds the rows and the size of a frame, and counts the others', async () => {
-    const { live, add } = await openGrowing();
+  it('reports the progress of the index, its absence, and an older log', async () => {
+    const rows = [1, 2, 3].map((position) => notificationRow(position));
+    const { live, index } = await openGrowing({ notifications: createMemoryLog(rows) });
     const stream = await live();
-    await stream.next();
-    add(500);
-    const many = await stream.next();
-    expect(many.data).toMatchObject({ count: 100, omitted: 400, lastPosition: 501 });
-    expect(positions(many)).toEqual(Array.from({ length: 100 }, (_, i) => 501 - i));
-    add(50, { productName: 'ü'.repeat(10_000) });
-    const long = await stream.next();
-    expect(long.bytes).toBeLessThan(140_000);
-    expect(long.data.count + long.data.omitted).toBe(50);
-    expect(long.data.count).toBeGreaterThan(3);
-    expect(positions(long)[0]).toBe(551);
+    expect((await stream.next()).data).toEqual({ lastPosition: 3, indexedPosition: 1 });
+    index.position = 3;
+    expect((await stream.next()).data).toEqual({ lastPosition: 3, indexedPosition: 3 });
+    index.position = 0;
+    expect((await stream.next()).data).toEqual({ lastPosition: 3, indexedPosition: null });
+    rows.pop();
+    expect((await stream.next()).data).toEqual({ lastPosition: 2, indexedPosition: null });
   });
 
-  it('resumes after the last event without loss or repetition', async () => {
-    const { live, add } = await openGrowing();
-    const first = await live();
-    await first.next();
-    add(2);
-    const { id } = await first.next();
-    first.close();
-    add(3);
-    for (const again of [await live('', { 'last-event-id': id }), await live(`?after=${id}`)]) {
-      expect(positions(await again.next())).toEqual([6, 5, 4]);
-      again.close();
-    }
-    expect((await live('?after=1')).status).toBe(400);
-  });
-
-  it('reports a gap, and continues after it', async () => {
-    const { live, add } = await openGrowing();
-    add(1_500);
-    const stream = await live('?after=1.1');
-    expect(await stream.next()).toMatchObject({ name: 'gap', data: { from: 1, to: 1_501 } });
-    add(1);
-    expect(positions(await stream.next())).toEqual([1_502]);
-    // An older log: a restored backup.
-    const older = await live('?after=9999.1');
-    expect(await older.next()).toMatchObject({ name: 'gap', data: { from: 9_999, to: 1_502 } });
-  });
-
-  it('reports none to a viewer that has read further than the others', async () => {
-    const { live, add } = await openGrowing();
-    const other = await live();
-    await other.next();
-    add(10);
-    const stream = await live('?after=11.11');
-    add(1);
-    expect(await stream.next()).toMatchObject({ name: 'update', id: '12.11' });
-    other.close();
+  it('reads once for all viewers', async () => {
+    const memory = createMemoryLog([notificationRow(1)]);
+    const lastPosition = vi.fn(memory.lastPosition);
+    const { live } = await openGrowing({ notifications: { ...memory, lastPosition } });
+    const beganMs = performance.now();
+    const streams = await Promise.all(Array.from({ length: 8 }, () => live()));
+    await Promise.all(streams.map((stream) => stream.next()));
+    await expect.poll(() => lastPosition.mock.calls.length).toBeGreaterThan(3);
+    const readings = (performance.now() - beganMs) / 245 + 1;
+    expect(lastPosition.mock.calls.length).toBeLessThanOrEqual(readings);
   });
 
   it('has at most 16 viewers; the next one gets 503 until one leaves', async () => {
@@ -207,27 +160,33 @@ describe('the live feed', () => {
     await expect.poll(async () => (await live()).status).toBe(200);
   });
 
-  it('disconnects a viewer that does not read, and serves the others', async () => {
-    const liveLimits = { frameMs: 5, viewersMax: 2, unreadMs: 300 };
-    const { port, live, add } = await openGrowing({ liveLimits });
-    const socket = connect(port, '127.0.0.1').pause();
-    const closed = new Promise((resolve) => socket.once('error', resolve).once('close', resolve));
-    onTestFinished(() => void socket.destroy());
-    socket.write('GET /api/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    const reader = await live();
-    expect((await live()).status).toBe(503);
-    const timer = setInterval(() => add(12, { productName: 'x'.repeat(10_000) }), 2);
-    onTestFinished(() => clearInterval(timer));
-    await expect.poll(async () => (await live()).status, { timeout: 15_000 }).toBe(200);
-    clearInterval(timer);
-    socket.resume();
-    await closed;
-    const last = reader.events.length;
-    add(1);
-    await expect.poll(() => reader.events.length).toBeGreaterThan(last);
+  it('disconnects a viewer that does not read, and no other', async () => {
+    const notifications = createMemoryLog([notificationRow(1)]);
+    const lastPosition = async () => Math.round(performance.now());
+    const { signal: closing } = new AbortController();
+    const route = liveRoute({
+      ...{ notifications: { ...notifications, lastPosition }, products: createMemoryProducts() },
+      ...{ log: silentLog, closing, liveLimits: { frameMs: 5, viewersMax: 2, unreadMs: 300 } },
+    });
+    const open = async () => {
+      const gone = new AbortController();
+      onTestFinished(() => gone.abort());
+      const disconnect = vi.fn(() => gone.abort());
+      const client = { disconnect, headers: new Headers() };
+      const { body } = (await route.respond(new URL('http://h/'), gone.signal, client)) as Response;
+      return { disconnect, reader: body?.getReader() ?? expect.fail() };
+    };
+    const [stalled, other] = [await open(), await open()];
+    await expect(open()).rejects.toThrow('already 2 live streams');
+    await stalled.reader.read();
+    const beganMs = performance.now();
+    while (stalled.disconnect.mock.calls.length === 0) await other.reader.read();
+    expect(performance.now() - beganMs).toBeGreaterThan(250);
+    await open();
+    expect(other.disconnect).not.toHaveBeenCalled();
   });
 
-  it('keeps viewers while the store cannot be read, and sends the rows later', async () => {
+  it('keeps viewers while the store cannot be read, and sends the positions later', async () => {
     const memory = await openGrowing();
     let failure: AppError | null = null;
     const notifications = {
@@ -246,73 +205,6 @@ describe('the live feed', () => {
     memory.add(2);
     await expect.poll(() => failed.mock.calls.length).toBeGreaterThan(1);
     failure = null;
-    expect(positions(await stream.next())).toEqual([3, 2]);
-  });
-});
-
-/** An index that has read the log up to a position. */
-function createIndex() {
-  const events = Array.from({ length: 9 }, (_, i) => indexedEvent(i + 1));
-  const products = { ...createMemoryProducts(), position: 1 };
-  return Object.assign(products, {
-    indexedPosition: async () => {
-      if (products.position === 0) throw new AppError('unavailable', 'There is no index.');
-      return products.position;
-    },
-    events: async ({ afterPosition = 0, beforePosition = 99, limit }: EventQuery) => {
-      const end = Math.min(beforePosition - 1, products.position);
-      const found = events.filter(({ position }) => position > afterPosition && position <= end);
-      return { events: found.toReversed().slice(0, limit), next: null };
-    },
-  });
-}
-
-function indexedEvent(position: number): IndexedEvent {
-  const { productId, event, subscription, receivedAtUs, source } = notificationRow(position);
-  const product = {
-    ...foundProduct({ position, productId, receivedAtUs, sizeBytes: 0, online: true }).row,
-    ...{ cloudCoverPercent: 12, tile: '32TMT' },
-  };
-  const footprint = { type: 'Point', coordinates: [11, 45.5] } as const;
-  const times = { notificationUs: receivedAtUs, receivedAtUs };
-  return { position, event, subscription, ...times, source, product, footprint };
-}
-
-describe('a lagging product index', () => {
-  it('adds the texts about products later', async () => {
-    const products = createIndex();
-    const { live, add } = await openGrowing({ products });
-    const stream = await live();
-    await stream.next();
-    add(2);
-    const { data } = await stream.next();
-    expect(data).toMatchObject({ indexedPosition: 1, lastPosition: 3, products: [] });
-    expect(data.rows[0].cells.cloud).toBeNull();
-    products.position = 3;
-    const later = await stream.next();
-    expect(later.data.rows).toEqual([]);
-    expect(later.data.products).toMatchObject([
-      { position: 3, cells: { cloud: '12.0 %', tile: expect.stringContaining('32TMT') } },
-      { position: 2, cells: { cloud: '12.0 %', place: 'northern Italy' } },
-    ]);
-  });
-
-  it('delays the rows of a filter; a rebuilt index does not repeat them', async () => {
-    const products = createIndex();
-    const { live, add } = await openGrowing({ products, liveLimits: { frameMs: 5 } });
-    const stream = await live('?filter=Online%20eq%20true');
-    const other = await live();
-    await Promise.all([stream.next(), other.next()]);
-    add(2);
-    expect(positions(await other.next())).toEqual([3, 2]);
-    products.position = 3;
-    expect(positions(await stream.next())).toEqual([3, 2]);
-    for (const position of [0, 1, 2, 3]) {
-      products.position = position;
-      add(1);
-      await expect.poll(() => other.events.at(-1)?.data.indexedPosition ?? 0).toBe(position);
-    }
-    products.position = 4;
-    expect(positions(await stream.next())).toEqual([4]);
+    expect((await stream.next()).data.lastPosition).toBe(3);
   });
 });

@@ -14,7 +14,7 @@ addCopyButtons();
 setInterval(() => updateAges(document), 5_000);
 addFilterField();
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
-if (refreshed !== null) keepFresh(refreshed.dataset.refresh ?? '');
+if (refreshed !== null) keepFresh(refreshed);
 
 /** Choices apply at once; a text needs Enter or the button. */
 function addForms(): void {
@@ -97,10 +97,10 @@ function updateAges(root: ParentNode): void {
 }
 
 /**
- * Replaces the content when notifications arrive, and regularly. The time between two refreshes grows with their
- * duration, so that a slow query is not repeated all the time.
+ * Replaces the content when notifications arrive, and regularly, unless a script of the page pauses that. The time between
+ * two refreshes grows with their duration, so that a slow query is not repeated all the time.
  */
-function keepFresh(position: string): void {
+function keepFresh(content: HTMLElement): void {
   let dueAt = performance.now() + refreshMs.most;
   let earliestAt = 0;
   let isRunning = false;
@@ -117,28 +117,24 @@ function keepFresh(position: string): void {
   };
   setInterval(() => {
     const now = performance.now();
-    if (!document.hidden && !isRunning && now >= dueAt && now >= earliestAt) void run();
+    const mustWait = document.hidden || content.hasAttribute('data-paused');
+    if (!mustWait && !isRunning && now >= dueAt && now >= earliestAt) void run();
   }, 250);
   const due = (inMs: number) => {
     dueAt = Math.min(dueAt, performance.now() + inMs);
   };
-  openStream('/api/live?rows=0', position, {
-    // A product is usually indexed at once: a page without it would be shown for a moment only.
-    onMessage: (_, data) => due(isIndexed(data as Positions) ? 0 : indexedMs),
+  openStream({
+    onPositions: (positions) => {
+      document.dispatchEvent(new CustomEvent('positions', { detail: positions }));
+      const { lastPosition, indexedPosition } = positions;
+      if (content.dataset.refresh === `${lastPosition}.${indexedPosition}`) return;
+      // A product is usually indexed at once: a page without it would be shown for a moment only.
+      due((indexedPosition ?? lastPosition) >= lastPosition ? 0 : indexedMs);
+    },
     onState: (state) => {
       if (state === 'lost') due(0);
     },
   });
-}
-
-/** Part of the message `update` of the stream. */
-interface Positions {
-  lastPosition?: number;
-  indexedPosition?: number | null;
-}
-
-function isIndexed({ lastPosition = 0, indexedPosition = null }: Positions): boolean {
-  return (indexedPosition ?? lastPosition) >= lastPosition;
 }
 
 /** Loads the page and shows it. Resolves with false when it could not be loaded: the former content stays. */
@@ -177,7 +173,7 @@ function loadPage(): Promise<{ page: Document | null; isLost: boolean }> {
 }
 
 /** Changes the parts of the page that differ. Keeps the focus, also in a row that moves, and the scroll position. */
-function replaceContent(now: Element, next: Element, page: Document): void {
+function replaceContent(now: HTMLElement, next: HTMLElement, page: Document): void {
   const focused = document.activeElement;
   // The key of a row depends on its table, from which the library may detach it.
   const keys = new WeakMap<Node, string>();
@@ -190,6 +186,7 @@ function replaceContent(now: Element, next: Element, page: Document): void {
   const [nav, nextNav] = [document.querySelector('nav'), page.querySelector('nav')];
   if (nav !== null && nextNav !== null) morph(nav, nextNav, options);
   morph(now, next, { ...options, childrenOnly: true });
+  if (next.dataset.refresh !== undefined) now.dataset.refresh = next.dataset.refresh;
   if (focused instanceof HTMLElement && focused !== document.activeElement) {
     focused.focus({ preventScroll: true });
   }

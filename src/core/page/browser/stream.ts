@@ -1,37 +1,37 @@
-/** The stream of new notifications, `/api/live`. It is closed while the page is hidden, and then resumed. */
+/** The stream of positions, `/api/live`. It is closed while the page is hidden, and then opened again. */
 
 /** `lost`: the stream was not opened, also because the receiver has the maximum number of streams. */
 export type StreamState = 'open' | 'lost' | 'hidden';
 
+/** Last positions of the log and of the product index; null without an index. */
+export interface Positions {
+  lastPosition: number;
+  indexedPosition: number | null;
+}
+
 export interface StreamHandlers {
-  /** Called with each message. `name` is the event of the stream. */
-  onMessage(name: string, data: unknown): void;
+  /** Called with the current positions, and with each change. */
+  onPositions(positions: Positions): void;
   onState(state: StreamState): void;
 }
 
-/** Names of the events of the stream. */
-const events = ['update', 'gap'];
-
-/** Opens the stream. `path` is its address without the position; `after` is the id after which it starts. */
-export function openStream(path: string, after: string, handlers: StreamHandlers): () => void {
+/** Opens the stream. */
+export function openStream({ onPositions, onState }: StreamHandlers): void {
   let source: EventSource | null = null;
-  let lastId = after;
-  let isClosed = false;
   let retryMs = 1_000;
   const stop = () => {
     source?.close();
     source = null;
   };
   const start = () => {
-    if (isClosed || document.hidden || source !== null) return;
-    const position = lastId === '' ? '' : `${path.includes('?') ? '&' : '?'}after=${lastId}`;
-    const opened = new EventSource(addressOf(`${path}${position}`));
+    if (document.hidden || source !== null) return;
+    const opened = new EventSource(addressOf('/api/live'));
     let wasOpen = false;
     source = opened;
     opened.addEventListener('open', () => {
       wasOpen = true;
       retryMs = 1_000;
-      handlers.onState('open');
+      onState('open');
     });
     // The browser retries after some failures only, so every retry is made here.
     opened.addEventListener('error', () => {
@@ -39,28 +39,19 @@ export function openStream(path: string, after: string, handlers: StreamHandlers
       setTimeout(start, retryMs * (0.75 + Math.random() / 2));
       retryMs = Math.min(2 * retryMs, 15_000);
       // After a lost connection, the next attempt usually succeeds.
-      if (!wasOpen) handlers.onState('lost');
+      if (!wasOpen) onState('lost');
     });
-    for (const name of events) {
-      opened.addEventListener(name, (message: MessageEvent<string>) => {
-        if (message.lastEventId !== '') lastId = message.lastEventId;
-        handlers.onMessage(name, JSON.parse(message.data));
-      });
-    }
+    opened.addEventListener('update', ({ data }: MessageEvent<string>) => {
+      onPositions(JSON.parse(data));
+    });
   };
-  const onVisibility = () => {
+  document.addEventListener('visibilitychange', () => {
     if (document.hidden) {
       stop();
-      handlers.onState('hidden');
+      onState('hidden');
     } else start();
-  };
-  document.addEventListener('visibilitychange', onVisibility);
+  });
   start();
-  return () => {
-    isClosed = true;
-    document.removeEventListener('visibilitychange', onVisibility);
-    stop();
-  };
 }
 
 /** Returns the address of a path of the listener, also behind a proxy with a prefix. */

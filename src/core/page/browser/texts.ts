@@ -17,50 +17,6 @@ export function ageText(seconds: number): string {
   return whole < 0 ? `in ${spanText(-whole)}` : `${spanText(whole)} ago`;
 }
 
-/** Formats the time from NotificationDate to receipt; null without the date. */
-export function delayText(notificationDate: string | null, receivedAt: string): string | null {
-  if (notificationDate === null) return null;
-  return spanText(Math.max(0, (Date.parse(receivedAt) - Date.parse(notificationDate)) / 1_000));
-}
-
-/** `06:31:53` of an ISO time, with the date if that is not today's. */
-export function timeText(iso: string, today: string): string {
-  return iso.startsWith(today) ? iso.slice(11, 19) : iso.slice(5, 19).replace('T', ' ');
-}
-
-/** A notification in the live list. */
-export interface LiveFacts {
-  subscription: string | null;
-  notificationDate: string | null;
-  receivedAt: string;
-  cells: Record<'type' | 'tile' | 'cloud' | 'place', string | null>;
-}
-
-/** Columns of the live list after the name of the product. Narrow lists leave out those of a low rank. */
-export const liveFacts: readonly {
-  title: string;
-  class: string;
-  text(row: LiveFacts): string | null;
-}[] = [
-  { title: 'place', class: 'place', text: ({ cells }) => cells.place },
-  { title: 'cloud', class: 'num cloud', text: ({ cells }) => cells.cloud },
-  { title: 'type', class: 'rank-2', text: ({ cells }) => cells.type },
-  { title: 'tile/orbit', class: 'tight rank-1', text: ({ cells }) => cells.tile },
-  {
-    title: 'delay',
-    class: 'num rank-1',
-    text: (row) => delayText(row.notificationDate, row.receivedAt),
-  },
-  { title: 'subscription', class: 'rank-1', text: ({ subscription }) => subscription },
-];
-
-/** Colours of the events of notifications. */
-export const eventTones: Readonly<Record<string, 'good' | 'note' | 'warn'>> = {
-  created: 'good',
-  modified: 'note',
-  deleted: 'warn',
-};
-
 /** Returns an argument of a command, quoted for a shell if necessary. */
 export function shellText(argument: string): string {
   const text = printable(argument.replaceAll(/\s/g, ' '));

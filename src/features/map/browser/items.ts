@@ -53,11 +53,11 @@ export async function followItems(options: ItemOptions): Promise<void> {
   let loadedAtMs = Number.NEGATIVE_INFINITY;
   let isDue = true;
   if (until === null) {
-    openStream('/api/live?rows=0', '', {
-      onMessage: (name) => {
+    openStream({
+      onPositions: ({ lastPosition }) => {
         isDue = true;
-        // After a gap, the log may have been replaced.
-        if (name === 'gap') loadedAtMs = Number.NEGATIVE_INFINITY;
+        // The log was replaced by an older one.
+        if (lastPosition < completePosition) loadedAtMs = Number.NEGATIVE_INFINITY;
       },
       onState: (state) => {
         onState(state);

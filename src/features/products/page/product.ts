@@ -87,12 +87,7 @@ async function notificationsOf(
   if (found === null) return Array.fromAsync(notifications.find({ productId, limit }));
   const product = found.row.position;
   const { events } = await products.events({ filter: null, product, limit });
-  const rows = events.map(({ position }) =>
-    Array.fromAsync(
-      notifications.find({ afterPosition: position - 1, beforePosition: position + 1, limit: 1 }),
-    ),
-  );
-  return (await Promise.all(rows)).flat();
+  return Array.fromAsync(notifications.find({ positions: events.map((one) => one.position) }));
 }
 
 const notIndexed = [

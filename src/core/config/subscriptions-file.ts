@@ -15,7 +15,6 @@ import {
   subscriptionNamePattern,
   subscriptionTypes,
 } from '../terms/subscription.ts';
-import { nearestName } from '../terms/text.ts';
 import type { Settings } from './load.ts';
 import { filterSchema } from './variables.ts';
 
@@ -46,7 +45,9 @@ const subscriptionAdvice = `must be an object, such as { filter: "Collection/Nam
 /** Message for a name that is not valid. */
 export const fileNameRule = 'use lower-case letters, digits and dashes; at most 63 characters';
 
-const noSubscriptions = 'missing. Write subscriptions: { <name>: { filter: … } }.';
+const noSubscriptions = 'missing. Write subscriptions: { <name>: { filter: … } }';
+
+const noObject = 'not valid. Write: export default defineConfig({ subscriptions: { … } })';
 
 /** A subscription of the file. Features declare their keys in these interfaces. */
 export interface FileSubscription extends z.output<z.ZodObject<typeof subscriptionFields>> {}
@@ -70,13 +71,15 @@ function configSchemaOf({ fileKeys, subscriptionKeys }: Settings) {
     { ...subscriptionFields, ...optional(subscriptionKeys) },
     subscriptionAdvice,
   );
+  const name = z.string().regex(subscriptionNamePattern, fileNameRule);
   return z
-    .strictObject({
-      subscriptions: z
-        .record(z.string().regex(subscriptionNamePattern, fileNameRule), subscription)
-        .optional(),
-      ...optional(fileKeys),
-    })
+    .strictObject(
+      {
+        subscriptions: z.record(name, subscription, noSubscriptions).optional(),
+        ...optional(fileKeys),
+      },
+      noObject,
+    )
     .refine((file) => Object.values(file).some((value) => value !== undefined), {
       path: ['subscriptions'],
       message: noSubscriptions,
@@ -121,7 +124,7 @@ export async function readConfigFile({
   const result = schema.safeParse(await defaultExportOf(path));
   // The keys of features were parsed by the schemas that define their types.
   if (result.success) return result.data as ConfigFile;
-  const details = result.error.issues.map((issue) => describe(issue, schema));
+  const details = result.error.issues.map(describe);
   throw new AppError('configuration', faultsOf(path), { details });
 }
 
@@ -177,45 +180,14 @@ function reasonOf(cause: unknown): string {
   return line === undefined ? reason : `line ${line}: ${reason}`;
 }
 
-function describe(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'the default export' : issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return `${where}: unknown field ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}.`;
+  }
   // The reason for an invalid name is one level deeper.
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
-  if (issue.path.length === 0 && issue.code === 'invalid_type') {
-    return 'the default export is not valid. Write: export default defineConfig({ subscriptions: { … } }).';
-  }
-  if (where === 'subscriptions' && issue.code === 'invalid_type') {
-    return `subscriptions: ${noSubscriptions}`;
-  }
-  if (issue.code === 'unrecognized_keys')
-    return `${where}: ${unknownFields(issue, fieldsAt(schema, issue.path))}`;
-  if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
   return `${where}: ${(inner ?? issue).message.replace(/\.$/, '')}.`;
-}
-
-function unknownFields(
-  { keys }: z.core.$ZodIssueUnrecognizedKeys,
-  known: readonly string[],
-): string {
-  const messages = keys.map((key) => {
-    const nearest = nearestName(key, known);
-    const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
-    return `${JSON.stringify(key)} is not a known field.${hint}`;
-  });
-  return `${messages.join(' ')} Known fields: ${known.join(', ')}.`;
-}
-
-/** Returns the fields of the object at a path in a schema. */
-function fieldsAt(schema: unknown, path: readonly PropertyKey[]): readonly string[] {
-  const [name, ...deeper] = path;
-  if (schema instanceof z.ZodOptional) return fieldsAt(schema.unwrap(), path);
-  if (schema instanceof z.ZodPipe)
-    return [schema.in, schema.out].flatMap((one) => fieldsAt(one, path));
-  if (schema instanceof z.ZodRecord) return fieldsAt(schema.valueType, deeper);
-  if (!(schema instanceof z.ZodObject)) return [];
-  return name === undefined
-    ? Object.keys(schema.shape)
-    : fieldsAt(schema.shape[String(name)], deeper);
 }
 
 /** Module that the file imports as 'earshot': the sources in a checkout, otherwise the build. */

@@ -123,8 +123,8 @@ describe('a faulty sink', () => {
   it.each<[sink: unknown, ...problems: string[]]>([
     [{}, one],
     [{ command: ['a'], webhook: 'https://a.example' }, one],
-    [{ command: ['a'], fitler: '' }, ': "fitler" is not a known field. Did you mean filter? …'],
-    [nats({ server: 'x' }), '.nats: "server" is not a known field. Did you mean servers? …'],
+    [{ command: ['a'], fitler: '' }, ': unknown field "fitler"'],
+    [nats({ server: 'x' }), '.nats: unknown field "server"'],
     [{ command: [] }, '.command: must name a program'],
     [{ command: 'act.py' }, ".command: must be a list, such as ['node', 'act.js']"],
     [{ webhook: 'http://hooks.example.org' }, '.webhook: must be an https URL; http is allowed …'],
@@ -148,7 +148,7 @@ describe('a faulty sink', () => {
       { webhook: 'https://a.example', format: 'wis2' },
       '.format: must be document or cloudevents …',
     ],
-    [{ ...nats({}), format: 'xml' }, '.format: use one of …'],
+    [{ ...nats({}), format: 'xml' }, '.format: Invalid option…'],
     [{ command: ['a'], secretFile: 'x' }, ': secretFile requires webhook'],
     ...['mysql://me:hunter2@db/gis', 'postgres://me:100%zz@db/gis'].map(
       (url): [unknown, string] => [postgres({ url }), '.postgres.url: must be postgres://user…'],
@@ -176,7 +176,7 @@ describe('a faulty sink', () => {
       '.timeoutSeconds: must be a whole number from 1 to 3600',
       '.attempts: must be a whole number from 1 to 100',
     ],
-    [{ command: ['a'], events: ['made'] }, '.events.0: use one of …'],
+    [{ command: ['a'], events: ['made'] }, '.events.0: Invalid option…'],
     [{ command: ['a'], events: [] }, '.events: add an event, or omit this field'],
     ['act.py', ': must be an object, such as …'],
     [{ mqtt: 'mqtt://a' }, '.mqtt: must be an object, such as …'],

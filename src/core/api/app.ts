@@ -7,7 +7,7 @@ import { type Context, Hono, type HonoRequest, type MiddlewareHandler } from 'ho
 import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { getPath } from 'hono/utils/url';
-import { hostInUrl, pathPrefixForm } from '../http/network-address.ts';
+import { hostInUrl } from '../http/network-address.ts';
 import { type Answers, createAnswers, exceedsLimit, statusOf } from '../http/problem.ts';
 import type { PageRoute } from '../page/layout.ts';
 import { addPages, createIsPagePath } from '../page/pages.ts';
@@ -286,18 +286,11 @@ export interface Address {
   url: URL;
 }
 
-/** Maximum length of a prefix: a longer one would enlarge each link of an answer. */
-const prefixCharactersMax = 200;
-
 /**
- * Creates the functions that read addresses. `consoleUrl` is the configured address of the listener; it has precedence
- * over all headers. A proxy may send the prefix of this address, or remove it. `isOwnPath` is true for paths of the
+ * Creates the functions that read addresses. `consoleUrl` is the configured address of the listener. A proxy may send the prefix of this address, or remove it. `isOwnPath` is true for paths of the
  * listener itself.
  */
-export function createAddresses(
-  consoleUrl: string | undefined,
-  isOwnPath: (path: string) => boolean,
-) {
+function createAddresses(consoleUrl: string | undefined, isOwnPath: (path: string) => boolean) {
   const configured = new URL(consoleUrl ?? 'http://localhost').pathname.replace(/\/$/, '');
   const top = configured.replace(/(?<=.)\/.*/, '');
   // Such a prefix cannot be distinguished from the path itself.
@@ -310,30 +303,14 @@ export function createAddresses(
     /** Returns the path that is routed. */
     pathOf: (request: Request): string => withoutPrefix(getPath(request)),
     addressOf: (request: HonoRequest): Address => {
-      const base = consoleUrl ?? forwardedBase(request);
+      // Uses the accepted Host, whatever the request line contains (RFC 9112, 3.2.2).
+      const own = URL.parse(`http://${request.header('host')}`)?.origin ?? 'http://localhost';
+      const base = consoleUrl ?? own;
       const { pathname, search } = new URL(request.url);
       const url = new URL(`${base}${withoutPrefix(pathname)}${search}`);
       return { base, prefix: new URL(base).pathname.replace(/\/$/, ''), url };
     },
   };
-}
-
-/**
- * Uses the accepted Host, whatever the request line contains (RFC 9112, 3.2.2), with `X-Forwarded-Proto` and
- * `X-Forwarded-Prefix`. A client that forges these headers only deceives itself.
- */
-function forwardedBase(request: HonoRequest): string {
-  const scheme = first(request, 'x-forwarded-proto').toLowerCase() === 'https' ? 'https' : 'http';
-  const host = request.header('host') ?? '';
-  const origin = URL.parse(`${scheme}://${host}`)?.origin ?? `${scheme}://localhost`;
-  const prefix = first(request, 'x-forwarded-prefix').replace(/\/$/, '');
-  const isValid = prefix.length <= prefixCharactersMax && pathPrefixForm.test(prefix);
-  return isValid ? `${origin}${prefix}` : origin;
-}
-
-/** Returns the first value of a header, which the proxy next to the client has set; further proxies append theirs. */
-function first(request: HonoRequest, name: string): string {
-  return request.header(name)?.split(',')[0]?.trim() ?? '';
 }
 
 /** Returns true for a request of a script that may read the answer. */

@@ -212,7 +212,7 @@ export const variables = defineVariables({
   EARSHOT_CONSOLE_URL: {
     schema: consoleUrl,
     description:
-      'URL at which users reach the private listener through a reverse proxy; it may have a path. All links start with it. By default, they have the address of the request, with `X-Forwarded-Proto` and `X-Forwarded-Prefix`.',
+      'URL at which users reach the private listener through a reverse proxy; it may have a path. All links start with it. By default, they have the address of the request.',
     example: 'https://example.org/earshot',
   },
   EARSHOT_CONSOLE_ORIGINS: {

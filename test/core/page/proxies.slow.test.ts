@@ -68,13 +68,14 @@ const proxies: Proxy[] = [
 async function startBehind({ prepare }: Proxy): Promise<string> {
   const folder = temporaryDirectory();
   const notifications = createMemoryLog([1, 2, 3].map((position) => notificationRow(position)));
-  const { port: upstreamPort, products } = await openConsole({ notifications });
+  const port = await freePort();
+  const consoleUrl = `https://localhost:${port}/earshot`;
+  const { port: upstreamPort, products } = await openConsole({ notifications, consoleUrl });
   products.add('Products', ...generatedProducts(30).products);
   const authority = await createCertificateAuthority({ now: Date.now });
   const pair = await authority.issue({ hosts: ['localhost'] });
   writeFileSync(join(folder, 'fullchain.pem'), pair.certificatePem);
   writeFileSync(join(folder, 'privkey.pem'), pair.keyPem);
-  const port = await freePort();
   await startProxy(prepare(folder, port, upstreamPort), folder, port);
   return `https://localhost:${port}`;
 }

@@ -46,7 +46,11 @@ describe('a summary rule with faults', () => {
     [{ each: { filtre: '' } }, '.each: unknown field "filtre"'],
     [{ each: { filter: 1 } }, '.each.filter: must be…'],
     [{ digest: { window: 'month' } }, '.digest.window: Invalid option…'],
-    [{ digest: { window: 1, filter: 1 } }, '.digest.window: Invalid option…', '.digest.filter: must be…'],
+    [
+      { digest: { window: 1, filter: 1 } },
+      '.digest.window: Invalid option…',
+      '.digest.filter: must be…',
+    ],
   ])('(%j) is refused with place and reason, as the file is', async (rule, ...problems) => {
     const { path, rules, subscriptions } = await loadRules({ a: rule });
     const refusal = refusalAt(path, 'subscriptions.a.summary', problems);

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { rebuildIndex } from '../src/features/products/index-file/index-maintenance.ts';
+import { catchUpIndex } from '../src/features/products/index-file/index-maintenance.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { createProductGenerator, toTimestamp } from '../src/sandbox/products/product-generator.ts';
 import { openStore } from '../test/helpers/store.ts';
@@ -71,7 +71,7 @@ async function createQueryData(
     progress.show(`${products} products: ${written} notifications written`),
   );
   const filledMs = performance.now();
-  const { indexedPosition } = await rebuildIndex({
+  const { indexedPosition } = await catchUpIndex({
     dataDir: folder,
     onProgress: (done) =>
       progress.show(

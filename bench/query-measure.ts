@@ -69,7 +69,7 @@ export async function openSubject(
   const products = openProducts(data.folder);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   return {
-    ...{ data, products, lastPosition: (await products.indexState()).lastPosition },
+    ...{ data, products, lastPosition: (await products.indexProgress()).lastPosition },
     ask: (path, sent) => ask(new URL(path, consoleUrl), agent, sent),
     serverPeakBytes: () => readMemory(server.processId)?.peakResidentBytes ?? null,
     async close() {

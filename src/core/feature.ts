@@ -5,7 +5,7 @@
 
 import type { Command } from 'commander';
 import type { JobSlot, StartService } from '../receiver/slots.ts';
-import type { PruneSteps } from '../store/pruning/terms.ts';
+import type { AfterPruning } from '../store/pruning/terms.ts';
 import type { SharedStore, Store, StoreReader } from '../store/store.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
@@ -65,8 +65,8 @@ export interface Feature {
   status?: () => Promise<{ parts: readonly StatusPart[] }>;
   /** Members of the store of the library. */
   library?: () => Promise<OpenLibrary>;
-  /** Work around a pruning by command. */
-  pruneSteps?: () => Promise<PruneSteps>;
+  /** Work after a pruning by command. */
+  afterPruning?: () => Promise<AfterPruning>;
   /** Steps of `earshot doctor`. */
   doctor?: () => Promise<DoctorSlot>;
   /** Routes and pages of the private listener, loaded when it is opened. */

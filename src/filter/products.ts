@@ -55,15 +55,11 @@ export type ProductSelection = Pick<
 >;
 
 /** Progress of the index. */
-export interface IndexState {
+export interface IndexProgress {
   /** Last indexed position of the log; 0 if the index was built from another log. */
   indexedPosition: number;
   /** Last position of the log. */
   lastPosition: number;
-  products: number;
-  tombstones: number;
-  /** Notifications that could not be indexed. They are still in the log. */
-  skipped: number;
 }
 
 /**
@@ -78,9 +74,7 @@ export interface Products {
   quickCount(query: ProductSelection, signal?: AbortSignal): Promise<ProductCount>;
   /** Returns the key of a row from `find`, to continue after it. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
-  indexState(): Promise<IndexState>;
-  /** Returns the positions of `indexState` without counting rows, which takes long for millions of products. */
-  indexProgress(): Promise<Pick<IndexState, 'indexedPosition' | 'lastPosition'>>;
+  indexProgress(): Promise<IndexProgress>;
   indexedPosition(): Promise<number>;
   /** Returns the indexed pushes of products, in any order; at most 1,000 ids. */
   pushedEvents(options: {

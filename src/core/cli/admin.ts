@@ -19,10 +19,10 @@ import { printJson } from './output.ts';
 import { printReport } from './print-report.ts';
 
 export const adminCommand = defineGroup('admin', {
-  description: 'Check the settings, the listener, the product index and the shared log.',
+  description: 'Check the settings, the listener and the shared log.',
   help: `Examples:
   $ earshot admin config             print the settings and their problems
-  $ earshot admin index              print the state of the product index
+  $ earshot admin config --json      print them for a program
   $ earshot admin health             check the running receiver`,
   commands: [],
 });

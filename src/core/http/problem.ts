@@ -53,7 +53,7 @@ export function statusOf(error: unknown): number {
 }
 
 export const unavailableDetail =
-  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot admin index`.';
+  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the receiver: `earshot status`.';
 
 const unknownPath = 'Unknown path. GET /api lists all paths.';
 

@@ -284,5 +284,5 @@ export async function indexLag({ products, notifications }: ConsoleParts): Promi
 export function lagNote(lag: number): Html | string {
   if (lag === 0) return '';
   const missing = counted(lag, 'notification is', 'notifications are');
-  return html`<p class="lag">${missing} not indexed yet. If this stays, check the index: ${withCommands('`earshot admin index`')}</p>`;
+  return html`<p class="lag">${missing} not indexed yet. If this stays, check the receiver: ${withCommands('`earshot status`')}</p>`;
 }

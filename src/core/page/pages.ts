@@ -191,7 +191,7 @@ function explanationOf(
       reason: exceedsLimit(error)
         ? `${error.message} The page reloads automatically.`
         : 'The query took too long, or the store or the product index cannot be read. The page reloads automatically.',
-      next: html`<p>If this stays, check the receiver and the index:</p>${command('earshot status')}${command('earshot admin index')}`,
+      next: html`<p>If this stays, check the receiver:</p>${command('earshot status')}`,
     };
   }
   if (status >= 500 || !(error instanceof AppError)) {

@@ -90,10 +90,10 @@ const indexTimeoutMs = 4_000;
 const pollMs = 20;
 
 /** Waits until the index has read the log; resolves with the number of unread notifications. */
-export async function waitForIndex(products: Pick<Products, 'indexState'>): Promise<number> {
+export async function waitForIndex(products: Pick<Products, 'indexProgress'>): Promise<number> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
-    const { indexedPosition, lastPosition, skipped } = await products.indexState();
-    const unread = lastPosition - indexedPosition + skipped;
+    const { indexedPosition, lastPosition } = await products.indexProgress();
+    const unread = lastPosition - indexedPosition;
     if (unread === 0 || waitedMs >= indexTimeoutMs) return unread;
     await delay(pollMs);
   }
@@ -124,7 +124,7 @@ export async function countSummaries(
   const { store, products } = receiver;
   const texts = await openSummaries(io, demo);
   if (texts === null) return { summaries: 0, mismatches: [] };
-  const { indexedPosition } = await products.indexState();
+  const { indexedPosition } = await products.indexProgress();
   let state = '';
   let changedMs = performance.now();
   while (!signal.aborted && performance.now() - changedMs < idleMs) {

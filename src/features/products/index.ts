@@ -65,7 +65,7 @@ export const products = defineFeature({
   name: 'products',
   offers: [
     'flags.ts',
-    'index-command.ts',
+    'current-index.ts',
     'index-file/index-maintenance.ts',
     'index-file/products.ts',
     'output.ts',
@@ -82,13 +82,8 @@ export const products = defineFeature({
       under: { command: 'query' },
       load: async () => (await import('./query-products.ts')).queryProductsCommand,
     },
-    {
-      name: 'index',
-      under: { command: 'admin' },
-      load: async () => (await import('./index-command.ts')).indexCommand,
-    },
   ],
-  pruneSteps: async () => (await import('./index-file/index-maintenance.ts')).pruneSteps,
+  afterPruning: async () => (await import('./index-file/index-maintenance.ts')).afterPruning,
   service: async (context) => (await import('./index-file/products.ts')).serveProducts(context),
   listener: () => import('./listener.ts'),
   library: async () => (await import('./index-file/products.ts')).openStoredProducts,

@@ -25,8 +25,8 @@ import {
   type ProductOrder,
   type ProductQuery,
 } from '../../filter/products.ts';
+import { withCurrentIndex } from './current-index.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
-import { withCurrentIndex } from './index-command.ts';
 import { type ProductFormat, productFieldNames, writeProducts } from './output.ts';
 
 interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {

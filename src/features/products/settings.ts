@@ -12,7 +12,7 @@ export const variables = defineVariables({
     schema: values.onOrOff,
     default: 'on',
     description:
-      '`on`: the receiver maintains the product index. Queries by filter need the index. `off`: only `earshot admin index rebuild` and `earshot query products` update the index.',
+      '`on`: the receiver maintains the product index. Queries by filter need the index. `off`: only `earshot query products` updates the index.',
     example: 'on',
   },
 });

@@ -102,7 +102,6 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     });
   }
   requireDatabase(config.dataDir);
-  for (const { before } of await stepsOf(io)) await before(config.dataDir);
   await withParts(io, ['store'], async ({ store }) => {
     const found = await printPrunable(io, store, request, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);
@@ -111,10 +110,6 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     else io.stderr.write(prunedText(removed, await store.pruning.logSize()));
   });
 }
-
-/** Work of features before and after. */
-const stepsOf = ({ features }: Pick<Io, 'features'>) =>
-  Promise.all(features.flatMap(({ pruneSteps }) => pruneSteps?.() ?? []));
 
 /** Retention of the flags; without any, of EARSHOT_KEEP. */
 function keepOf(
@@ -162,7 +157,8 @@ async function remove(
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const { dataDir, diskReserveBytes } = config;
     const place = { dataDir, diskReserveBytes, signal, onProgress: progress.show };
-    for (const { after } of await stepsOf(io)) if (!signal.aborted) await after(place);
+    const slots = io.features.flatMap(({ afterPruning }) => afterPruning?.() ?? []);
+    for (const prune of await Promise.all(slots)) if (!signal.aborted) await prune(place);
     if (signal.aborted) {
       throw new AppError(
         'cancelled',

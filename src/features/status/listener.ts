@@ -191,8 +191,8 @@ async function productsPanel(parts: ConsoleParts, request: PageRequest): Promise
   const title = 'Latest products';
   const found = await newestProducts(parts, request);
   if (found === null) {
-    const body = emptyState('There is no product index yet.', 'To check the index:');
-    return panel(title, html`${body}${command(`earshot admin index`)}`);
+    const body = emptyState('There is no product index yet.', 'To check the receiver:');
+    return panel(title, html`${body}${command('earshot status')}`);
   }
   const { lag, products } = found;
   const behind = lagNote(lag);

@@ -10,7 +10,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import { toSummaryJson } from '../../core/terms/read-models.ts';
 import { counted, printable } from '../../core/terms/text.ts';
-import { withCurrentIndex } from '../products/index-command.ts';
+import { withCurrentIndex } from '../products/current-index.ts';
 import { chatRequest, estimateTokens } from './answer.ts';
 import {
   digestJob,

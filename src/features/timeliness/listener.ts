@@ -134,7 +134,7 @@ function unavailable(): Html {
     'Delays',
     emptyState(
       'Delays cannot be shown: there is no product index, or it cannot be read.',
-      html`${withCommands('Check that `EARSHOT_INDEX` is not `off`, and the state of the index: `earshot admin index`')}`,
+      html`${withCommands('Check that `EARSHOT_INDEX` is not `off`, and the state of the receiver: `earshot status`')}`,
     ),
   );
 }

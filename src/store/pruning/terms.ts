@@ -113,12 +113,7 @@ export interface PruneStep {
   next: number | null;
 }
 
-/** Work of a feature around a pruning by command. */
-export interface PruneSteps {
-  /** Frees space without changing data: pruning needs some. */
-  before(dataDir: string): Promise<void>;
-  /** Removes data that belongs to pruned notifications. `onProgress` gets a sentence. */
-  after(
-    place: DataPlace & { signal: AbortSignal; onProgress: (text: string) => void },
-  ): Promise<void>;
-}
+/** Removes data of a feature that belongs to pruned notifications. `onProgress` gets a sentence. */
+export type AfterPruning = (
+  place: DataPlace & { signal: AbortSignal; onProgress: (text: string) => void },
+) => Promise<void>;

@@ -27,7 +27,7 @@ import type {
   CollectionSummary,
   Facets,
   FoundProduct,
-  IndexState,
+  IndexProgress,
   ProductQuery,
   ProductRow,
   Products,
@@ -250,7 +250,7 @@ type ProductRecord = FoundProduct['record'];
 
 export interface MemoryProducts extends Products {
   add(entity: Entity, ...records: ProductRecord[]): void;
-  state: IndexState;
+  state: IndexProgress;
   timelinessOf(query: Parameters<Products['timeliness']>[0]): Timeliness;
   /** When set, every call fails with it. */
   failure: Error | null;
@@ -273,7 +273,7 @@ export function createMemoryProducts(): MemoryProducts {
     return found[entity].filter(({ record }) => matches(productView(record)));
   };
   const memory: MemoryProducts = {
-    state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
+    state: { indexedPosition: 0, lastPosition: 0 },
     timelinessOf: () => ({
       total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
       ...{ hours: [], collections: [] },
@@ -303,11 +303,10 @@ export function createMemoryProducts(): MemoryProducts {
       isMinimum: memory.countsPartly,
     }),
     keyOf,
-    indexState: async () => {
+    indexProgress: async () => {
       intact();
       return { ...memory.state };
     },
-    indexProgress: () => memory.indexState(),
     indexedPosition: async () => memory.state.indexedPosition,
     pushedEvents: async () => [],
     events: async () => ({ events: [], next: null }),

@@ -216,7 +216,7 @@ const problems = {
   ],
   failed: [
     'The receiver cannot answer queries since',
-    'If this stays, check the receiver and the index: `earshot status`, `earshot admin index`',
+    'If this stays, check the receiver: `earshot status`',
   ],
 } as const;
 

@@ -1,19 +1,18 @@
-/** Keeps the product index up to date with the log: in a receiver, in a command, or by a rebuild. */
+/** Keeps the product index up to date with the log: in a receiver, or in a command. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { moduleFile, type Remote } from '../../../core/host/rpc.ts';
-import { AppError, errorText, isAppError } from '../../../core/terms/app-error.ts';
+import { errorText, isAppError } from '../../../core/terms/app-error.ts';
 import type { Logger } from '../../../core/terms/ports.ts';
 import { counted } from '../../../core/terms/text.ts';
-import { inodeOf, requireDatabase } from '../../../store/engine/database.ts';
+import { inodeOf } from '../../../store/engine/database.ts';
 import type { DataPlace } from '../../../store/engine/disk-limit.ts';
-import { createAcquireLock } from '../../../store/engine/locks.ts';
 import { withThread } from '../../../store/engine/thread.ts';
 import type { IntakeActivity } from '../../../store/log/intake-queue.ts';
-import type { PruneSteps } from '../../../store/pruning/terms.ts';
+import type { AfterPruning } from '../../../store/pruning/terms.ts';
 import type { Store } from '../../../store/store.ts';
-import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
-import { currentProductFile, removeStaleProductFiles, staleProductFiles } from './product-file.ts';
+import type { IndexOperations, WorkDone } from './index-thread.ts';
+import { currentProductFile } from './product-file.ts';
 
 /** Duration of the thread's work between two progress reports. */
 const budgetMs = 100;
@@ -35,15 +34,6 @@ const burst = {
   pauseMaxMs: 60_000,
   pollMs: 100,
 };
-
-/** Positions in the log: of the index, and of the newest notification. */
-export type IndexProgress = Pick<WorkDone, 'indexedPosition' | 'lastPosition'>;
-
-export interface IndexingOptions extends DataPlace {
-  /** Called several times a second. */
-  onProgress?: ((progress: IndexProgress) => void) | undefined;
-  signal?: AbortSignal | undefined;
-}
 
 type Index = Remote<IndexOperations>;
 
@@ -91,7 +81,10 @@ export function startIndexing(options: DataPlace & { log: Logger; store: Followe
         continue;
       }
       deliveries = activity.deliveries;
-      done = await index.work('current', budgetMs);
+      done = await index.work(budgetMs);
+      for (const position of done.skipped) {
+        options.log.warn({ position }, 'skipped an unreadable notification');
+      }
       const pruned = await index.prune();
       report.done();
       if (done.indexed + pruned > 0) continue;
@@ -153,46 +146,22 @@ function createReport(log: Logger) {
  * Indexes all notifications that are not indexed yet. May be interrupted by the signal. Rejects with
  * `configuration` if there is no log, and `unavailable` if the index cannot be written.
  */
-export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgress> {
-  return withIndex(options, (index) => fill(index, 'current', options));
-}
-
-/**
- * Rebuilds the index from the log. The complete new index replaces the old one; when the signal is aborted, the
- * old one stays. Rejects as `catchUpIndex` does, and with `conflict` while another process rebuilds.
- */
-export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
-  requireDatabase(options.dataDir);
-  await removeLeftovers(options.dataDir);
-  const release = await createAcquireLock(options.dataDir)('index', { waitMs: 0 });
-  try {
-    return await withIndex(options, async (index) => {
-      try {
-        let progress = await fill(index, 'building', options);
-        while (!options.signal?.aborted && (await index.sort())) options.onProgress?.(progress);
-        progress = await fill(index, 'building', options);
-        await (options.signal?.aborted ? index.discard() : index.install());
-        return progress;
-      } catch (error) {
-        await index.discard().catch(() => undefined);
-        throw error;
-      }
-    });
-  } finally {
-    release();
-  }
-}
-
-async function fill(
-  index: Index,
-  target: IndexTarget,
-  { onProgress, signal }: IndexingOptions,
-): Promise<IndexProgress> {
-  for (;;) {
-    const done = await index.work(target, budgetMs);
-    onProgress?.(done);
-    if (done.indexed === 0 || signal?.aborted) return done;
-  }
+export async function catchUpIndex({
+  onProgress,
+  signal,
+  ...place
+}: DataPlace & {
+  /** Called several times a second. */
+  onProgress?: ((done: WorkDone) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}): Promise<WorkDone> {
+  return withIndex(place, async (index) => {
+    for (;;) {
+      const done = await index.work(budgetMs);
+      onProgress?.(done);
+      if (done.indexed === 0 || signal?.aborted) return done;
+    }
+  });
 }
 
 /**
@@ -216,31 +185,8 @@ export async function pruneIndex({
   });
 }
 
-/**
- * Skips files of a running process: the operating system releases a lock only when its process ends. Called before
- * work that needs the disk space. Does not reject when files cannot be removed: they only use space.
- */
-export async function removeLeftovers(dataDir: string): Promise<void> {
-  try {
-    // Acquires no lock without need: on a full disk its file may not open.
-    if (staleProductFiles(dataDir).length === 0) return;
-    const release = await createAcquireLock(dataDir)('index', { waitMs: 0 });
-    try {
-      removeStaleProductFiles(dataDir);
-    } finally {
-      release();
-    }
-  } catch (error) {
-    const isFileError = error instanceof Error && 'code' in error;
-    if (!(error instanceof AppError) && !isFileError) throw error;
-  }
-}
-
-export const pruneSteps: PruneSteps = {
-  before: removeLeftovers,
-  after: async ({ onProgress, ...place }) => {
-    const onPruned = (events: number) =>
-      onProgress(`Product index: deleted the entries of ${counted(events, 'notification')}`);
-    await pruneIndex({ ...place, onPruned });
-  },
+export const afterPruning: AfterPruning = async ({ onProgress, ...place }) => {
+  const onPruned = (events: number) =>
+    onProgress(`Product index: deleted the entries of ${counted(events, 'notification')}`);
+  await pruneIndex({ ...place, onPruned });
 };

@@ -22,30 +22,26 @@ import { lowerPriority, serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import { pruneHorizon } from '../../../store/pruning/prune-queries.ts';
 import {
-  createNextIndex,
   currentProductFile,
-  discardBuildingFile,
   fitsLog,
   indexProgress,
-  installBuildingFile,
   isDamage,
   markAt,
-  openBuildingFile,
   openProductFile,
   pageBytes,
   readLog,
+  repairProductFile,
   replaceProductFile,
   shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
 import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
-/** The current file, or the file of a rebuild. */
-export type IndexTarget = 'current' | 'building';
-
 export interface WorkDone {
   /** Number of indexed notifications; 0 at the end of the log. */
   indexed: number;
+  /** Positions of those that are unreadable. They stay in the log. */
+  skipped: number[];
   /** Positions of the log. */
   indexedPosition: number;
   lastPosition: number;
@@ -53,37 +49,18 @@ export interface WorkDone {
 
 /** The open index. */
 interface Work extends IndexFiles {
-  target: IndexTarget;
   inode: number;
 }
 
 let place: DataPlace;
-let work: Work | undefined;
+let open: Work | undefined;
 
 const operations = {
   /** Indexes for about `budgetMs`. */
-  work: (log: Database, target: IndexTarget, budgetMs: number): WorkDone => {
-    const index = () => indexFor(budgetMs, workOn(target, log));
-    return target === 'current' ? repaired(index) : index();
-  },
+  work: (log: Database, budgetMs: number): WorkDone =>
+    repaired(() => indexFor(budgetMs, workOn(log))),
   /** Removes some of the events that are no longer in the log. Returns their number; 0 when none is left. */
-  prune: (log: Database): number => repaired(() => prune(workOn('current', log))),
-  /** Creates one of the indexes that a rebuilt file still needs; returns false if it has all. */
-  sort: (log: Database): boolean => {
-    const { index } = workOn('building', log);
-    requireSpaceToSort(index);
-    return createNextIndex(index);
-  },
-  /** Replaces the current file with the rebuilt one. */
-  install: (): void => {
-    closeIndex();
-    installBuildingFile(place.dataDir);
-  },
-  /** Discards an unfinished rebuild. */
-  discard: (): void => {
-    closeIndex();
-    discardBuildingFile(place.dataDir);
-  },
+  prune: (log: Database): number => repaired(() => prune(workOn(log))),
 };
 export type IndexOperations = typeof operations;
 
@@ -105,14 +82,15 @@ export default serveThread((given) => {
   };
 });
 
-/** Repeats the work on an empty index when the file is damaged: the index can be rebuilt from the log. */
+/** Repeats the work on an empty index when the file is damaged. */
 function repaired<Result>(work: () => Result): Result {
   try {
     return work();
   } catch (error) {
     if (!isDamage(error)) throw error;
+    const damaged = open?.index.name ?? currentProductFile(place.dataDir);
     closeIndex();
-    replaceProductFile(place.dataDir).close();
+    repairProductFile(place.dataDir, damaged);
     return work();
   }
 }
@@ -142,18 +120,6 @@ function rowsAllowed(index: Database): number {
   throw insufficientSpace('Indexing', freeBytes, neededBytes);
 }
 
-/** Bytes that an index and the temporary files of its sorting take for each product: names take the most. */
-const sortedBytesMax = 200;
-
-/** Throws `unavailable` if the next index would use the disk reserve. */
-function requireSpaceToSort(index: Database): void {
-  const products = Number(index.prepare('SELECT max(id) FROM product').pluck().get());
-  const missingBytes = sortedBytesMax * products - spareBytes(place);
-  if (missingBytes <= 0) return;
-  const freeBytes = diskSpace(place)?.freeBytes ?? 0;
-  throw insufficientSpace('Indexing', freeBytes, freeBytes + missingBytes);
-}
-
 /** Limits the write-ahead log of the index to a quarter of the spare space, at least 1 MB. Returns the spare bytes. */
 function limitLog(index: Database): number {
   const bytes = spareBytes(place);
@@ -167,44 +133,44 @@ function prune(files: Work): number {
   return pruneIndexed(files, isShort ? pruneEventsShort : pruneEvents);
 }
 
-/** Returns the connections for a target. Reopens them when the log or the current file was replaced. */
-function workOn(target: IndexTarget, log: Database): Work {
-  const isStale =
-    work?.target !== target ||
-    work.log !== log ||
-    (target === 'current' && work.index.name !== currentProductFile(place.dataDir)) ||
-    inodeOf(work.index.name) !== work.inode;
-  if (work !== undefined && !isStale) return work;
+/** Returns the connections. Reopens them when the log or the current file was replaced. */
+function workOn(log: Database): Work {
+  const isCurrent =
+    open?.log === log &&
+    open.index.name === currentProductFile(place.dataDir) &&
+    inodeOf(open.index.name) === open.inode;
+  if (open !== undefined && isCurrent) return open;
   closeIndex();
-  const open = target === 'current' ? openProductFile : openBuildingFile;
-  const begun = begin(target, log, open(place.dataDir));
+  const begun = begin(log, openProductFile(place.dataDir));
   if (fitsLog(begun)) return begun;
   // The log was replaced, for example by a restored backup: the index describes another log.
   closeIndex();
-  return begin(target, log, replaceProductFile(place.dataDir));
+  return begin(log, replaceProductFile(place.dataDir));
 }
 
-function begin(target: IndexTarget, log: Database, index: Database): Work {
-  work = { target, log, index, inode: inodeOf(index.name) };
-  return work;
+function begin(log: Database, index: Database): Work {
+  open = { log, index, inode: inodeOf(index.name) };
+  return open;
 }
 
 function indexFor(budgetMs: number, files: Work): WorkDone {
   const endMs = performance.now() + budgetMs;
+  const skipped: number[] = [];
   let indexed = 0;
   for (;;) {
-    const count = indexBatch(files, rowsAllowed(files.index));
+    const count = indexBatch(files, rowsAllowed(files.index), skipped);
     indexed += count;
     if (count === 0 || performance.now() >= endMs) break;
   }
   if (indexed === 0) shrinkIdleLog(files.index);
   const { position: indexedPosition } = indexProgress(files.index);
-  return { indexed, indexedPosition, lastPosition: readLog(() => lastPosition(files.log)) };
+  const end = readLog(() => lastPosition(files.log));
+  return { indexed, skipped, indexedPosition, lastPosition: end };
 }
 
 function closeIndex(): void {
-  work?.index.close();
-  work = undefined;
+  open?.index.close();
+  open = undefined;
 }
 
 /**
@@ -226,7 +192,7 @@ interface IndexFiles {
 }
 
 /** Indexes up to `rowsMax` notifications in one transaction. Returns their number; 0 at the end of the log. */
-function indexBatch({ log, index }: IndexFiles, rowsMax: number): number {
+function indexBatch({ log, index }: IndexFiles, rowsMax: number, skipped: number[]): number {
   const batch = index.transaction((write: typeof writeRow): number => {
     // Read inside the transaction: another process may index at the same time.
     const { position: first } = indexProgress(index);
@@ -253,7 +219,9 @@ function indexBatch({ log, index }: IndexFiles, rowsMax: number): number {
     return batch.immediate(writeRow);
   } catch (error) {
     if (isEnvironmentFailure(error)) throw error;
-    return batch.immediate(writeOrSkip);
+    return batch.immediate((...args) => {
+      if (!writeIfReadable(...args)) skipped.push(args[1].position);
+    });
   }
 }
 
@@ -304,7 +272,7 @@ function pruneIndexed(files: IndexFiles, eventsMax: number): number {
         removeProduct(index, product);
         for (const position of positions) {
           const row = position > upTo ? rowAt(log, position) : undefined;
-          if (row !== undefined) writeOrSkip(index, row, reading);
+          if (row !== undefined) writeIfReadable(index, row, reading);
         }
       }
     });
@@ -333,13 +301,14 @@ function writeRow(index: Database, row: LogRow, reading: LogReading): void {
   });
 }
 
-/** Skips and counts a notification on which our own code fails, so that it does not block the others. */
-function writeOrSkip(index: Database, row: LogRow, reading: LogReading): void {
+/** Returns false for a notification on which our own code fails: it is skipped, so that it does not block the others. */
+function writeIfReadable(index: Database, row: LogRow, reading: LogReading): boolean {
   try {
     index.transaction(() => writeRow(index, row, reading))();
+    return true;
   } catch (error) {
     if (isEnvironmentFailure(error)) throw error;
-    prepared(index, 'UPDATE progress SET skipped = skipped + 1').run();
+    return false;
   }
 }
 

@@ -1,9 +1,9 @@
 /**
  * Files of the product index: `products-<generation>.db` in the data directory. The highest generation is current. A
- * rebuild fills a separate file and then renames it to the next generation, so that queries and indexing switch
- * between complete files.
+ * file that is damaged, of another version or of another log is replaced by an empty one of the next generation, which
+ * is then filled from the log.
  */
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOwnerOnly } from '../../../core/host/files.ts';
 import { AppError } from '../../../core/terms/app-error.ts';
@@ -22,9 +22,8 @@ export const pageBytes = 8_192;
 export const usualLogPages = 8_000;
 /** Size of the write-ahead log above which a checkpoint runs while there is nothing to index. */
 const idleLogBytesMax = 1_048_576;
-const buildingName = 'products.building.db';
-/** Matches an index, an unfinished index, and the files that SQLite creates next to them. */
-const filePattern = /^products(?:-(\d{1,9})|\.building)\.db(-wal|-shm|-journal)?$/;
+/** Matches an index, and the files that SQLite creates next to it. */
+const filePattern = /^products-(\d{1,9})\.db(-wal|-shm)?$/;
 
 /** Returns the path of the current file; null if there is none. */
 export function currentProductFile(dataDir: string): string | null {
@@ -32,13 +31,20 @@ export function currentProductFile(dataDir: string): string | null {
   return generation === 0 ? null : fileOf(dataDir, generation);
 }
 
-/** Opens the current file for indexing, or creates the first one. Replaces an unusable file. */
+/** Opens the current file for indexing, or creates the first one. Replaces a file of another version. */
 export function openProductFile(dataDir: string): Database {
-  const file = currentProductFile(dataDir) ?? fileOf(dataDir, 1);
-  return openIfUsable(file) ?? replaceProductFile(dataDir);
+  const generation = Math.max(1, newestGeneration(dataDir));
+  const database = openForIndexing(fileOf(dataDir, generation));
+  if (version(database) === productSchemaVersion) {
+    // A process that was killed may have left them.
+    removeOlder(dataDir, generation);
+    return database;
+  }
+  database.close();
+  return replaceProductFile(dataDir);
 }
 
-/** Replaces the current file with an empty one: it is damaged, or of another version or log. */
+/** Replaces the current file with an empty one. */
 export function replaceProductFile(dataDir: string): Database {
   const generation = newestGeneration(dataDir) + 1;
   const next = openForIndexing(fileOf(dataDir, generation));
@@ -46,65 +52,24 @@ export function replaceProductFile(dataDir: string): Database {
   return next;
 }
 
-/**
- * Opens a new file for a rebuild, and removes the file of an interrupted rebuild. The file has only the index that
- * indexing itself uses, and no write-ahead log: nobody else reads it, and it is discarded after a failure.
- */
-export function openBuildingFile(dataDir: string): Database {
-  discardBuildingFile(dataDir);
-  return openFile(join(dataDir, buildingName), (database) => {
-    database.pragma('locking_mode = EXCLUSIVE');
-    database.pragma('journal_mode = MEMORY');
-    database.pragma('synchronous = OFF');
-    database.pragma('cache_size = -16384');
-    // For sorting: the system's folder of temporary files may be too small.
-    database.pragma(`temp_store_directory = '${dataDir.replaceAll("'", "''")}'`);
-    database.transaction(() => createTables(database)).immediate();
-  });
-}
+/** Age from which a file that replaced another one can be replaced in turn, when it is damaged. */
+const repairPauseMs = 10 * 60_000;
 
 /**
- * Creates the next missing index of a file; returns false if it has all. To sort all rows once takes a fifth of the
- * time of adding them to the indexes one by one.
+ * Replaces a damaged file, unless another thread has done so. Throws `unavailable` if the file has just replaced
+ * another one: on a faulty disk, this would not end.
  */
-export function createNextIndex(database: Database): boolean {
-  const isMissing = database
-    .prepare('SELECT count(*) = 0 FROM sqlite_schema WHERE name = ?')
-    .pluck();
-  const next = Object.entries(productIndexes).find(([name]) => isMissing.get(name) === 1);
-  if (next === undefined) return false;
-  database.exec(`CREATE INDEX ${next[0]} ON ${next[1]}`);
-  return true;
-}
-
-/** Makes the rebuilt file the current one. The file must be closed. */
-export function installBuildingFile(dataDir: string): void {
-  const generation = newestGeneration(dataDir) + 1;
-  const file = openSync(join(dataDir, buildingName), 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+export function repairProductFile(dataDir: string, damaged: string | null): void {
+  const current = currentProductFile(dataDir);
+  if (current === null || current !== damaged) return;
+  // Times of files follow the clock of the machine, which no caller can pass.
+  const ageMs = performance.timeOrigin + performance.now() - statSync(current).birthtimeMs;
+  if (newestGeneration(dataDir) > 1 && ageMs < repairPauseMs) {
+    throw new AppError('unavailable', 'The product index is damaged again, soon after a repair.', {
+      advice: 'Check the disk. The next repair starts ten minutes after the last one.',
+    });
   }
-  renameSync(join(dataDir, buildingName), fileOf(dataDir, generation));
-  discardBuildingFile(dataDir);
-  removeOlder(dataDir, generation);
-}
-
-/** Discards an unfinished rebuild. */
-export function discardBuildingFile(dataDir: string): void {
-  removeFile(join(dataDir, buildingName));
-}
-
-/** Returns names of unused index files, left when a process was killed while it rebuilt or replaced the index. */
-export function staleProductFiles(dataDir: string): string[] {
-  const newest = newestGeneration(dataDir);
-  return productFiles(dataDir).flatMap((one) => (one.generation === newest ? [] : [one.name]));
-}
-
-/** Removes unused index files. The caller holds the index lock, so that no rebuild is in progress. */
-export function removeStaleProductFiles(dataDir: string): void {
-  for (const name of staleProductFiles(dataDir)) rmSync(join(dataDir, name), { force: true });
+  replaceProductFile(dataDir).close();
 }
 
 /** Opens the current file for queries. Throws `unavailable` if there is none of this version. */
@@ -122,12 +87,16 @@ export function openProductsForReading(dataDir: string): Database {
 function notIndexed(): AppError {
   return new AppError(
     'unavailable',
-    'There is no product index yet. Start the receiver without EARSHOT_INDEX=off, or run `earshot admin index rebuild`.',
+    'There is no product index yet. Start the receiver without EARSHOT_INDEX=off, or run `earshot query products`.',
   );
 }
 
 function openForIndexing(file: string): Database {
-  return openFile(file, (database) => {
+  createOwnerOnly(file);
+  const database = openSqlite(file, { timeout: busyTimeoutMs });
+  try {
+    // Small pages: most page writes add one entry to an index.
+    if (version(database) === 0) database.pragma(`page_size = ${pageBytes}`);
     database.pragma('journal_mode = WAL');
     // The index can be rebuilt, and its cursor is in the same file: a power failure only costs time.
     database.pragma('synchronous = NORMAL');
@@ -135,21 +104,7 @@ function openForIndexing(file: string): Database {
     database.pragma(`journal_size_limit = ${2 * usualLogPages * pageBytes}`);
     // 8 MiB; a negative value is in KiB. Random writes need more, but the system caches the file.
     database.pragma('cache_size = -8192');
-    const create = database.transaction(() => {
-      createTables(database);
-      while (version(database) === productSchemaVersion && createNextIndex(database));
-    });
-    create.immediate();
-  });
-}
-
-function openFile(file: string, prepare: (database: Database) => void): Database {
-  createOwnerOnly(file);
-  const database = openSqlite(file, { timeout: busyTimeoutMs });
-  try {
-    // Small pages: most page writes add one entry to an index.
-    if (version(database) === 0) database.pragma(`page_size = ${pageBytes}`);
-    prepare(database);
+    database.transaction(() => createTables(database)).immediate();
     return database;
   } catch (error) {
     database.close();
@@ -172,19 +127,6 @@ export function shrinkIdleLog(database: Database): void {
   }
 }
 
-/** Returns null for a file that is damaged or of another version. */
-function openIfUsable(file: string): Database | null {
-  try {
-    const database = openForIndexing(file);
-    if (version(database) === productSchemaVersion) return database;
-    database.close();
-    return null;
-  } catch (error) {
-    if (isDamage(error)) return null;
-    throw error;
-  }
-}
-
 /** Returns true when the file is damaged and must be replaced. */
 export function isDamage(error: unknown): boolean {
   return ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(sqliteCode(error) ?? '');
@@ -193,6 +135,9 @@ export function isDamage(error: unknown): boolean {
 function createTables(database: Database): void {
   if (version(database) !== 0) return;
   database.exec(productTables);
+  for (const [name, definition] of Object.entries(productIndexes)) {
+    database.exec(`CREATE INDEX ${name} ON ${definition}`);
+  }
   database.pragma(`user_version = ${productSchemaVersion}`);
 }
 
@@ -206,29 +151,24 @@ function newestGeneration(dataDir: string): number {
   return Math.max(0, ...indexes.map(({ generation }) => generation));
 }
 
-/** Lists the files of the index. An unfinished index has generation -1. */
 function productFiles(dataDir: string) {
   const exists = statSync(dataDir, { throwIfNoEntry: false }) !== undefined;
   const names = exists ? readdirSync(dataDir) : [];
   return names.flatMap((name) => {
-    const [found, generation = -1, suffix = ''] = filePattern.exec(name) ?? [];
+    const [found, generation, suffix = ''] = filePattern.exec(name) ?? [];
     return found === undefined ? [] : [{ name, generation: Number(generation), suffix }];
   });
 }
 
 /** Removes older generations; another process that indexes may have created newer ones. */
 function removeOlder(dataDir: string, current: number): void {
-  for (const { generation } of productFiles(dataDir)) {
-    if (generation > 0 && generation < current) removeFile(fileOf(dataDir, generation));
+  for (const { name, generation } of productFiles(dataDir)) {
+    if (generation < current) rmSync(join(dataDir, name), { force: true });
   }
 }
 
 function fileOf(dataDir: string, generation: number): string {
   return join(dataDir, `products-${generation}.db`);
-}
-
-function removeFile(file: string): void {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
 }
 
 /** The cursor of the index. */

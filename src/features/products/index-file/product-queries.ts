@@ -10,7 +10,6 @@ import type {
   EventQuery,
   FoundProduct,
   IndexedEvent,
-  IndexState,
   ProductCount,
   ProductKey,
   ProductQuery,
@@ -20,6 +19,8 @@ import type { ProductRecord } from '../../../filter/values.ts';
 import { type BodyReader, bodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';
+import { storeError } from '../../../store/engine/sqlite-error.ts';
+import { readLog } from './product-file.ts';
 import {
   completeRecord,
   footprintGeometry,
@@ -166,7 +167,7 @@ function* countsIn(
 }
 
 /** Counts with the smallest indexes: 30 ms for a million products. */
-export function countAll(index: Database): Pick<IndexState, 'products' | 'tombstones'> {
+function countAll(index: Database): { products: number; tombstones: number } {
   const sql = `SELECT (SELECT count(*) FROM product) AS total,
     (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones`;
   const counts = index.prepare<[], { total: number; tombstones: number }>(sql).get();
@@ -222,10 +223,11 @@ function inLog<Result>(
   read: (body: Uint8Array, index: number) => Result | null,
 ): Result | null {
   if (recordPosition === null) return null;
-  const place = prepared<[number], { bodyId: number; bodyIndex: number }>(
-    log,
-    'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?',
-  ).get(recordPosition);
+  const sql =
+    'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?';
+  const place = readLog(() =>
+    prepared<[number], { bodyId: number; bodyIndex: number }>(log, sql).get(recordPosition),
+  );
   if (place === undefined) return null;
   try {
     const body = bodies.content(place.bodyId);
@@ -233,7 +235,7 @@ function inLog<Result>(
   } catch (error) {
     // A damaged body counts as missing; an unreadable log fails the query.
     if (isAppError(error)) return null;
-    throw error;
+    throw storeError(error);
   }
 }
 

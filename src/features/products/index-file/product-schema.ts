@@ -96,10 +96,9 @@ export const productTables = `
   CREATE TABLE progress (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     position INTEGER NOT NULL,
-    mark TEXT,
-    skipped INTEGER NOT NULL
+    mark TEXT
   ) STRICT;
-  INSERT INTO progress VALUES (1, 0, NULL, 0);
+  INSERT INTO progress VALUES (1, 0, NULL);
 
   CREATE TABLE product (
     id INTEGER PRIMARY KEY,

@@ -13,6 +13,7 @@ import {
 } from '../../../filter/products.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';
 import { narrowByTime } from '../../../store/log/queries.ts';
+import { readLog } from './product-file.ts';
 import { type LongQuery, matches } from './product-queries.ts';
 import { toProductRow } from './product-schema.ts';
 import { idWindows } from './search/drivers.ts';
@@ -32,7 +33,10 @@ export async function measureTimeliness(
   const total = stages.map(() => new Sketch());
   const byHour: Groups<number> = new Map();
   const byCollection: Groups<string | null> = new Map();
-  const rows = delayRows(index, narrowByTime(log, query));
+  const rows = delayRows(
+    index,
+    readLog(() => narrowByTime(log, query)),
+  );
   let examined = 0;
   for (const { collection, receivedUs, delaysUs } of rows) {
     examined += 1;

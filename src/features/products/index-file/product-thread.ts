@@ -1,12 +1,13 @@
 /** The query thread for products, so that no search delays a response of the receiver. */
 import { AppError } from '../../../core/terms/app-error.ts';
-import type { IndexState, Products, PushedEvent } from '../../../filter/products.ts';
+import type { IndexProgress, Products, PushedEvent } from '../../../filter/products.ts';
 import {
   createReaderConnection,
   type Database,
   inodeOf,
   prepared,
 } from '../../../store/engine/database.ts';
+import { storeError } from '../../../store/engine/sqlite-error.ts';
 import { serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import {
@@ -14,20 +15,15 @@ import {
   indexedPosition,
   isDamage,
   openProductsForReading,
+  readLog,
+  repairProductFile,
 } from './product-file.ts';
-import {
-  countAll,
-  countProducts,
-  eventPage,
-  type LongQuery,
-  productPage,
-} from './product-queries.ts';
+import { countProducts, eventPage, type LongQuery, productPage } from './product-queries.ts';
 import { countFacets, measureTimeliness, summarizeCollections } from './product-statistics.ts';
 
 const operations = {
   page: productPage,
   count: countProducts,
-  indexState,
   indexProgress,
   indexedPosition,
   pushedEvents,
@@ -56,7 +52,20 @@ export default serveThread<LongQuery>(({ dataDir }) => {
   return {
     operations,
     context: (call) => ({ ...openIndex(), log: log.database(), call }),
-    failure: (error) => (isDamage(error) ? damaged(error) : error),
+    failure: (error) => {
+      if (!isDamage(error)) return error;
+      const damaged = opened?.index.name ?? currentProductFile(dataDir);
+      try {
+        repairProductFile(dataDir, damaged);
+      } catch (failure) {
+        return storeError(failure);
+      }
+      return new AppError(
+        'unavailable',
+        'The product index was damaged. It is built again from the log, so answers are incomplete for some time.',
+        { advice: 'Repeat the query.', cause: error },
+      );
+    },
     close: () => {
       closeUnlessInUse(opened?.index);
       log.close();
@@ -73,23 +82,10 @@ function closeUnlessInUse(database: Database | undefined): void {
   }
 }
 
-function damaged(cause: unknown): AppError {
-  return new AppError(
-    'unavailable',
-    'The product index is damaged; the log is not affected. Run `earshot admin index rebuild`.',
-    { cause },
-  );
-}
-
-function indexState({ index, log }: LongQuery): IndexState {
-  const skipped = Number(index.prepare('SELECT skipped FROM progress').pluck().get());
-  return { ...countAll(index), skipped, ...indexProgress({ index, log }) };
-}
-
-function indexProgress(databases: Pick<LongQuery, 'index' | 'log'>) {
+function indexProgress(databases: Pick<LongQuery, 'index' | 'log'>): IndexProgress {
   return {
     indexedPosition: indexedPosition(databases),
-    lastPosition: lastPosition(databases.log),
+    lastPosition: readLog(() => lastPosition(databases.log)),
   };
 }
 

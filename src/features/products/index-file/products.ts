@@ -13,7 +13,7 @@ import type {
 } from '../../../filter/products.ts';
 import type { Service, ServiceContext } from '../../../receiver/slots.ts';
 import { StoreThread } from '../../../store/engine/thread.ts';
-import { catchUpIndex, removeLeftovers, startIndexing } from './index-maintenance.ts';
+import { catchUpIndex, startIndexing } from './index-maintenance.ts';
 import type { SentProduct } from './product-queries.ts';
 import { completeRecord, receivedRecord } from './product-schema.ts';
 import type { ProductOperations } from './product-thread.ts';
@@ -42,7 +42,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     count: async (query, signal) => (await call(signal).count(selectionOf(query))).count,
     quickCount: (query, signal) => call(signal).count(selectionOf(query), quickCountMs),
     keyOf,
-    ...pick(call(), ['indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
+    ...pick(call(), ['indexProgress', 'indexedPosition', 'pushedEvents']),
     events: (query, signal) => call(signal).events(query),
     collections: (signal) => call(signal).collections(),
     facets: (query, signal) => call(signal).facets(selectionOf(query)),
@@ -51,10 +51,9 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
   };
 }
 
-/** Removes what killed processes have left, which may need the disk space. */
+/** Follows the log, unless indexing is off, and answers queries. */
 export async function serveProducts({ config, store, log }: ServiceContext): Promise<Service> {
   const { dataDir, diskReserveBytes, index } = config;
-  await removeLeftovers(dataDir);
   const indexing = index ? startIndexing({ dataDir, diskReserveBytes, log, store }) : null;
   const products = openProducts(dataDir);
   return {

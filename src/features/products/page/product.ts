@@ -91,7 +91,10 @@ async function notificationsOf(
 }
 
 const notIndexed = [
-  empty('The product is not in the product index yet.', 'Check the index: `earshot admin index`'),
+  empty(
+    'The product is not in the product index yet.',
+    'Check the lag of the index: `earshot status`',
+  ),
 ];
 
 function state({ row }: FoundProduct, catalogueUrl: string): Block[] {

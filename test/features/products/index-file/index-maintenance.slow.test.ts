@@ -1,18 +1,15 @@
-/**
- * The index can be lost, damaged, rebuilt, and filled by several programs: it is restored from the
- * log.
- */
+/** The index can be lost, damaged, and filled by several programs: it is restored from the log. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
 import {
-  catchUpIndex,
-  rebuildIndex,
-} from '../../../../src/features/products/index-file/index-maintenance.ts';
-import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
+  openProducts,
+  openStoredProducts,
+} from '../../../../src/features/products/index-file/products.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { deliveryOf, samples } from '../product-samples.ts';
 import {
@@ -64,8 +61,6 @@ const countsAndOne = (count: number) => {
   return { alive: alive + 1, ...others };
 };
 
-const slowly = { timeout: 10_000 };
-
 const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
 
@@ -88,28 +83,24 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(expectedCounts(count));
   }, 60_000);
 
-  it('is rebuilt while notifications arrive, and answers from the old file until then', async () => {
-    const context = await openProductContext();
-    await context.index(...eventsOf(700));
-    context.follow();
-    const answers: number[] = [];
-    const seen: number[] = [];
-    const more = eventsOf(900).slice(eventsOf(700).length);
-    const [progress] = await Promise.all([
-      rebuildIndex({
-        dataDir: context.dataDir,
-        onProgress: ({ indexedPosition }) => seen.push(indexedPosition),
-      }),
-      context.deliver(...more),
-      (async () => {
-        for (let i = 0; i < 5; i += 1) answers.push((await countsOf(context)).gone);
-      })(),
-    ]);
-    expect(progress.indexedPosition).toBeGreaterThanOrEqual(eventsOf(700).length);
-    expect(seen.length).toBeGreaterThan(0);
-    expect(Math.min(...answers)).toBeGreaterThanOrEqual(expectedCounts(700).gone);
-    await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(900));
-    expect(indexFiles(context.dataDir)).toEqual(['products-2.db']);
+  it('starts the next file when a query finds damage, but not again at once', async () => {
+    const { dataDir, deliver, index } = await openProductContext();
+    await index(...eventsOf(400));
+    const ask = async () => {
+      const products = openProducts(dataDir);
+      const answer = products.count({ entity: 'Products', filter: online });
+      return answer.finally(() => products.close());
+    };
+    damageInside(join(dataDir, 'products-1.db'));
+    await expect(ask()).rejects.toThrow('was damaged. It is built again');
+    expect(await ask()).toBe(0);
+    await catchUpIndex({ dataDir });
+    expect(await ask()).toBe(expectedCounts(400).online);
+    damageInside(join(dataDir, 'products-2.db'));
+    await expect(ask()).rejects.toThrow('damaged again, soon after a repair');
+    await deliver(...created({ Id: 'one more' }));
+    await expect(catchUpIndex({ dataDir })).rejects.toThrow('damaged again');
+    expect(indexFiles(dataDir)).toEqual(['products-2.db']);
   });
 
   it('is rebuilt when the file is damaged, missing, or of another version', async () => {
@@ -140,18 +131,11 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(countsAndOne(60));
   });
 
-  it('is filled by two programs like by one, and rebuilt by one at a time', async () => {
+  it('is filled by two programs like by one', async () => {
     const context = await openProductContext();
     const { dataDir } = context;
     await context.deliver(...eventsOf(1_500));
     await Promise.all([catchUpIndex({ dataDir }), catchUpIndex({ dataDir })]);
-    expect(await countsOf(context)).toEqual(expectedCounts(1_500));
-    const results = await Promise.allSettled([
-      rebuildIndex({ dataDir }),
-      rebuildIndex({ dataDir }),
-    ]);
-    const refused = results.filter((result) => result.status === 'rejected');
-    expect(refused).toMatchObject([{ reason: { code: 'conflict' } }]);
     expect(await countsOf(context)).toEqual(expectedCounts(1_500));
   });
 

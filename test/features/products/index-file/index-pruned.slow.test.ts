@@ -4,10 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  pruneIndex,
-  rebuildIndex,
-} from '../../../../src/features/products/index-file/index-maintenance.ts';
+import { pruneIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
 import { times } from '../../../helpers/thorough.ts';
 import { pruneBefore } from '../../pruning/prune-to.ts';
 import {
@@ -15,6 +12,7 @@ import {
   generatedRecords,
   openProductContext,
   type ProductContext,
+  rebuildIndex,
   type TestEvent,
 } from './product-context.ts';
 
@@ -60,7 +58,7 @@ function contentOf(dataDir: string) {
 
 async function expectAsRebuilt({ dataDir }: ProductContext): Promise<void> {
   const pruned = contentOf(dataDir);
-  await rebuildIndex({ dataDir });
+  await rebuildIndex(dataDir);
   expect(pruned).toEqual(contentOf(dataDir));
 }
 

@@ -1,6 +1,8 @@
 /** A store, its index, and records of all kinds for tests of the index. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import type { Logger } from '../../../../src/core/terms/ports.ts';
 import {
   catchUpIndex,
   startIndexing,
@@ -17,6 +19,7 @@ import {
 } from '../../../../src/filter/products.ts';
 import { createProductGenerator } from '../../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../../src/store/store.ts';
+import { silentLog } from '../../../helpers/recording-log.ts';
 import { openSqliteStore } from '../../../store/sqlite-store.ts';
 
 export type TestRecord = Readonly<Record<string, unknown>> & { Id: string; Name?: string };
@@ -44,7 +47,7 @@ export interface ProductContext {
   /** Stores and indexes notifications. */
   index(...events: TestEvent[]): Promise<void>;
   /** Indexes new notifications until the test has finished. */
-  follow(): void;
+  follow(log?: Logger): void;
   /** Returns all products that match a filter; all products for an empty filter. */
   find(entity: Entity, filter?: string, options?: Partial<ProductQuery>): Promise<FoundProduct[]>;
 }
@@ -77,8 +80,7 @@ export async function openProductContext(): Promise<ProductContext> {
       await deliver(...events);
       await catchUpIndex({ dataDir });
     },
-    follow: () => {
-      const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    follow: (log = silentLog) => {
       const indexing = startIndexing({ dataDir, log, store });
       onTestFinished(() => indexing.stop());
     },
@@ -87,6 +89,18 @@ export async function openProductContext(): Promise<ProductContext> {
       return all(products.find({ entity, filter: tree, ...options }));
     },
   };
+}
+
+/** Removes the index: the next update builds it from the log. */
+export function removeIndex(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    if (name.startsWith('products-')) rmSync(join(dataDir, name));
+  }
+}
+
+export async function rebuildIndex(dataDir: string): Promise<void> {
+  removeIndex(dataDir);
+  await catchUpIndex({ dataDir });
 }
 
 /** Events that create products. */

@@ -1,18 +1,17 @@
 /** Facts of the products that were first received in a period. */
 import { setImmediate } from 'node:timers/promises';
 import { dayUs, hourUs } from '../../core/terms/dates.ts';
+import { countText } from '../../core/terms/text.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FoundProduct, ProductRow, Products } from '../../filter/products.ts';
 import type { Places } from '../products/places/places.ts';
 import { type Facts, insertValues } from './answer.ts';
 import {
   codeOf,
-  countPhrase,
   datePhrase,
   dayPhrase,
   durationPhrase,
   knownFacts,
-  listPhrase,
   missionText,
   percentPhrase,
   sentenceOf,
@@ -102,7 +101,7 @@ function createCount(places: () => Places) {
     facts: (scope: DigestScope): Facts => {
       const delay = durationPhrase(medianOf(delaysUs));
       return knownFacts({
-        count: countPhrase(products),
+        count: countText(products),
         period: periodText(scope),
         subscription: scope.subscription,
         collections: collections.text(),
@@ -115,8 +114,8 @@ function createCount(places: () => Places) {
         late:
           late === 0
             ? null
-            : `${countPhrase(late)} (at most ${durationPhrase(latestDelayUs)} after publication)`,
-        deleted: deleted === 0 ? null : countPhrase(deleted),
+            : `${countText(late)} (at most ${durationPhrase(latestDelayUs)} after publication)`,
+        deleted: deleted === 0 ? null : countText(deleted),
         size: sizePhrase(bytes),
       });
     },
@@ -150,6 +149,8 @@ function periodText({ fromUs, untilUs }: DigestScope): string | null {
 
 const namesMax = 4;
 
+const listed = new Intl.ListFormat('en-GB');
+
 /** Counts names. Different ones are few, except places, of which there are at most `placesMax`. */
 function createTally() {
   const counts = new Map<string, number>();
@@ -160,9 +161,9 @@ function createTally() {
       const sorted = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
       const named = sorted
         .slice(0, namesMax)
-        .map(([name, count]) => `${name} (${countPhrase(count)})`);
+        .map(([name, count]) => `${name} (${countText(count)})`);
       if (sorted.length > namesMax) named.push(`${sorted.length - namesMax} others`);
-      return named.length === 0 ? null : listPhrase(named);
+      return named.length === 0 ? null : listed.format(named);
     },
   };
 }

@@ -42,9 +42,9 @@ describe('the facts of a product', () => {
       orbit: 'relative orbit 22, descending',
       instrument: 'MSI',
       published: '2 May 2026 14:20 UTC',
-      delay: '4 h 6 min after sensing',
+      delay: '4.1 h after sensing',
       received: '46 s after publication',
-      size: '553.4 MB',
+      size: '553 MB',
     });
   });
 
@@ -59,7 +59,7 @@ describe('the facts of a product', () => {
       foundProduct({ productName: 'any name of 12 words' }),
     ].map((found) => productTemplate(productFacts(found, places)));
     expect(texts).toEqual([
-      'Sentinel-2A: surface reflectance (Level-2A) over northern Italy, sensed 2 May 2026 10:14 UTC, cloud cover 3.6 %, tile 33TUM, published 4 h 6 min after sensing, received 46 s after publication.',
+      'Sentinel-2A: surface reflectance (Level-2A) over northern Italy, sensed 2 May 2026 10:14 UTC, cloud cover 3.6 %, tile 33TUM, published 4.1 h after sensing, received 46 s after publication.',
       expect.stringMatching(
         /, deleted on 1 June 2026 08:00 UTC because it was a duplicate, published /,
       ),
@@ -127,8 +127,8 @@ describe('the facts of a period', () => {
       cloud: '3.6 %',
       clearest: 'Sentinel-2A over northern Italy, 2 May 2026 10:14 UTC, 3.6 % cloud',
       latest: 'Sentinel-1A, 2 May 2026 16:00 UTC',
-      delay: '4 h 6 min after sensing',
-      late: '1 (at most 2 h 30 min after publication)',
+      delay: '4.1 h after sensing',
+      late: '1 (at most 2.5 h after publication)',
       deleted: '1',
       size: '1.1 GB',
     });

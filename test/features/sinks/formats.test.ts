@@ -3,68 +3,12 @@ import { type CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkDocument } from '../../../src/features/sinks/document.ts';
-import { openTarget, type SinkTarget } from '../../../src/features/sinks/registry.ts';
+import { type FormatName, formats } from '../../../src/features/sinks/formats.ts';
+import { openTarget } from '../../../src/features/sinks/registry.ts';
 import type { OpenContext } from '../../../src/features/sinks/target.ts';
 import { startHook } from './hook-server.ts';
-import { hasNats, startNats } from './nats-server.ts';
-import { startBroker } from './simulated-broker.ts';
-import { messageUrls, mqttTarget, natsTarget, webhookTarget } from './sink-definition.ts';
+import { messageUrls, webhookTarget } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
-
-const format = 'cloudevents' as const;
-
-/** Checks the attributes against the document that the event contains. */
-function expectEvent(received: ReturnType<typeof HTTP.toEvent>, type: string): void {
-  const event = received as CloudEvent<unknown>;
-  const data = event.data as SinkDocument;
-  expect(event.validate()).toBe(true);
-  expect(event).toMatchObject({
-    specversion: '1.0',
-    id: data.id,
-    source: 'https://earshot.example.org',
-    type,
-    subject: data.productId,
-    datacontenttype: 'application/json',
-  });
-  expect(Date.parse(event.time ?? '')).toBe(Date.parse(data.notificationDate ?? data.receivedAt));
-  expect(data).toMatchObject({
-    productId: expect.any(String),
-    value: { Name: expect.any(String) },
-  });
-}
-
-describe('a CloudEvent', () => {
-  it('is the signed body of a webhook', async () => {
-    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-    const hook = await startHook();
-    const notificationDate = '2026-11-20T06:00:00.123000Z';
-    await send(webhookTarget(hook.url, { secret, format }), [
-      { event: 'modified', notificationDate },
-    ]);
-    const { headers = {}, body = '' } = hook.received[0] ?? {};
-    expect(headers['content-type']).toBe('application/cloudevents+json');
-    new Webhook(secret).verify(body, headers as Record<string, string>);
-    expectEvent(HTTP.toEvent({ headers, body }), 'internal.earshot.product.modified');
-  });
-
-  it.skipIf(!hasNats)('is a message in a stream (needs nats-server)', async () => {
-    const server = await startNats();
-    await server.addStream(['earshot.products']);
-    await send(natsTarget(server.server, { format }), [{}]);
-    const [{ contentType = '', data } = {}] = await server.messages();
-    expect(contentType).toBe('application/cloudevents+json');
-    const message = { headers: { 'content-type': contentType }, body: data };
-    expectEvent(HTTP.toEvent(message), 'internal.earshot.product.created');
-  });
-
-  it('has a constant source without a public URL', async () => {
-    const urls = { ...messageUrls, receiver: undefined };
-    const [packet] = await published([{}], { format }, urls);
-    const contentType = 'application/cloudevents+json';
-    expect(packet?.properties).toMatchObject({ contentType });
-    expect(JSON.parse(String(packet?.payload)).source).toBe('urn:earshot:receiver');
-  });
-});
 
 const squareText = "geography'SRID=4326;POLYGON ((10 45, 11 45, 11 46, 10 46, 10 45))'";
 const square = [
@@ -84,60 +28,68 @@ const sample: SinkDocument = {
   },
 };
 
-/** Delivers documents to a target. */
-async function send(
-  target: SinkTarget,
-  items: readonly Partial<SinkDocument>[],
-  urls = messageUrls,
-): Promise<void> {
-  // The signature of a webhook is only valid for some minutes.
-  const nowUs = () => (target.kind === 'webhook' ? Date.now() * 1_000 : 1_795_000_000_000_000);
-  const context = { nowUs, urls } as OpenContext;
-  const { deliver, close } = openTarget({ name: 'bus', timeoutMs: 5_000, target }, context);
-  onTestFinished(close);
-  for (const item of items) {
-    const answer = await deliver({ ...sample, ...item }, AbortSignal.timeout(5_000));
-    expect(answer).toEqual({ kind: 'acknowledged' });
-  }
-}
+/** Writes the sample with these fields in a format. */
+const written = (format: FormatName, fields: Partial<SinkDocument>, urls = messageUrls) =>
+  formats[format].write({ ...sample, ...fields }, { urls, nowUs: 1_795_000_000_000_000 });
 
-/** Publishes documents to a simulated broker; returns the packets. */
-async function published(
-  items: readonly Partial<SinkDocument>[],
-  fields: Parameters<typeof mqttTarget>[1],
-  urls = messageUrls,
-) {
-  const broker = await startBroker();
-  await send(mqttTarget(broker.url, fields), items, urls);
-  return broker.published;
-}
+describe('a CloudEvent', () => {
+  it.each([null, '2026-11-20T06:00:00.123000Z'])(
+    'has the attributes of the document, also with the date %s',
+    (notificationDate) => {
+      const headers = { 'content-type': formats.cloudevents.mediaType };
+      const body = written('cloudevents', { event: 'modified', notificationDate });
+      const event = HTTP.toEvent({ headers, body }) as CloudEvent<unknown>;
+      expect(event.validate()).toBe(true);
+      expect(event).toMatchObject({
+        ...{ specversion: '1.0', id: sample.id, source: 'https://earshot.example.org' },
+        ...{ type: 'internal.earshot.product.modified', subject: id },
+        ...{
+          datacontenttype: 'application/json',
+          data: { ...sample, event: 'modified', notificationDate },
+        },
+      });
+      expect(Date.parse(event.time ?? '')).toBe(Date.parse(notificationDate ?? sample.receivedAt));
+    },
+  );
 
-async function messages(
-  items: readonly Partial<SinkDocument>[],
-  fields: Parameters<typeof mqttTarget>[1] = {},
-) {
-  const packets = await published(items, { format: 'wis2', ...fields });
-  return packets.map(({ payload, properties }) => {
-    expect(properties?.contentType).toBe('application/geo+json');
-    expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(8_192);
-    return JSON.parse(String(payload));
+  it('has a constant source without a public URL', () => {
+    const text = written('cloudevents', {}, { ...messageUrls, receiver: undefined });
+    expect(JSON.parse(text).source).toBe('urn:earshot:receiver');
   });
-}
+
+  it('is the signed body of a webhook', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const hook = await startHook();
+    const target = webhookTarget(hook.url, { secret, format: 'cloudevents' });
+    // The signature is only valid for some minutes.
+    const context = { nowUs: () => Date.now() * 1_000, urls: messageUrls } as OpenContext;
+    const { deliver, close } = openTarget({ name: 'hook', timeoutMs: 5_000, target }, context);
+    onTestFinished(close);
+    const answer = await deliver(sample, AbortSignal.timeout(5_000));
+    expect(answer).toEqual({ kind: 'acknowledged' });
+    const { headers = {}, body = '' } = hook.received[0] ?? {};
+    expect(headers['content-type']).toBe('application/cloudevents+json');
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    expect(body).toBe(written('cloudevents', {}));
+  });
+});
+
+/** The message as JSON, within its maximum size. */
+const message = (fields: Partial<SinkDocument>, urls = messageUrls) => {
+  const text = written('wis2', fields, urls);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8_192);
+  return JSON.parse(text);
+};
 
 const record = (fields: object) => ({ value: { ...sample.value, ...fields } });
 
 describe('a WIS2 Notification Message', () => {
   // docs/sinks.md shows the whole message, which a test publishes.
-  it('has an id, and a link with the relation of the event', async () => {
-    const made = await messages([
-      {},
-      { id: 'n_2_b', event: 'modified' },
-      { event: 'deleted' },
-      { event: 'restored' },
-    ]);
-    const rels = made.map(({ links }) => links[0].rel);
+  it('has an id, and a link with the relation of the event', () => {
+    const relOf = (event: string) => message({ event }).links[0].rel;
+    const rels = ['created', 'modified', 'deleted', 'restored'].map(relOf);
     expect(rels).toEqual(['canonical', 'update', 'deletion', 'update']);
-    const [first, second] = made;
+    const [first, second] = [message({}), message({ id: 'n_2_b' })];
     // Version 5 and variant of RFC 9562.
     expect(first.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
     expect(first.geometry).toEqual({ type: 'Polygon', coordinates: [square] });
@@ -145,15 +97,14 @@ describe('a WIS2 Notification Message', () => {
     expect(second.properties.data_id).toBe(first.properties.data_id);
   });
 
-  it('has the same id in a repeat, and another one from another receiver', async () => {
-    const [[one], [repeat]] = [await messages([{}]), await messages([{}])];
-    expect(repeat.id).toBe(one.id);
+  it('has the same id in a repeat, and another one from another receiver', () => {
+    const { id: first } = message({});
+    expect(message({}).id).toBe(first);
     const urls = { ...messageUrls, receiver: 'https://other.example.org' };
-    const [other] = await published([{}], { format: 'wis2' }, urls);
-    expect(JSON.parse(String(other?.payload)).id).not.toBe(one.id);
+    expect(message({}, urls).id).not.toBe(first);
   });
 
-  it('has no geometry when the footprint is missing, crosses the antimeridian, or is too large', async () => {
+  it('has no geometry when the footprint is missing, crosses the antimeridian, or is too large', () => {
     const polygon = (points: readonly (readonly number[])[]) =>
       `geography'SRID=4326;POLYGON ((${points.map((point) => point.join(' ')).join(', ')}))'`;
     const circle = Array.from({ length: 501 }, (_, i) => [
@@ -171,27 +122,23 @@ describe('a WIS2 Notification Message', () => {
       ["geography'SRID=4326;POINT (1 2)'", 'Point'],
       [multi, 'Polygon'],
     ];
-    const made = await messages([
+    const made = [
       { value: null },
       record({ Footprint: polygon([]), GeoFootprint: { type: 'MultiPolygon', coordinates: [[]] } }),
       ...footprints.map(([Footprint]) => record({ Footprint })),
-    ]);
+    ].map((fields) => message(fields));
     const expected = [null, null, ...footprints.map(([, type]) => type)];
     expect(made.map(({ geometry }) => geometry?.type ?? null)).toEqual(expected);
     expect(made[0].properties).toMatchObject({ datetime: null });
   });
 
-  it('has one time when the record has one, and an id without a name', async () => {
+  it('has one time when the record has one, and an id without a name', () => {
     const at = '2026-05-02T10:30:21.024Z';
-    const made = await messages([
-      record({ ContentDate: { Start: at, End: at } }),
-      record({ ContentDate: { End: at } }),
-      { productName: null },
-    ]);
-    for (const { properties } of made.slice(0, 2)) {
+    for (const ContentDate of [{ Start: at, End: at }, { End: at }]) {
+      const { properties } = message(record({ ContentDate }));
       expect(properties.datetime).toBe('2026-05-02T10:30:21.024000Z');
       expect(properties).not.toHaveProperty('start_datetime');
     }
-    expect(made[2].properties.data_id).toBe(id);
+    expect(message({ productName: null }).properties.data_id).toBe(id);
   });
 });

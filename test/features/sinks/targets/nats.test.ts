@@ -26,7 +26,9 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
       'earshot.alps.created',
       'earshot.alps.odd____event',
     ]);
-    for (const { id, data } of kept) expect(id).toBe(data.id);
+    for (const { id, data, contentType } of kept) {
+      expect([id, contentType]).toEqual([data.id, 'application/json']);
+    }
     expect(kept.map(({ data }) => data.position).toSorted()).toEqual([1, 2, 3]);
     expect(kept[0]?.data).toMatchObject({ sink: 'sink', value: { Name: expect.any(String) } });
   });

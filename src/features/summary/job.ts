@@ -2,12 +2,12 @@
 
 import type { Io } from '../../core/cli/io.ts';
 import type { Config } from '../../core/config/config.ts';
+import type { Job } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
 import { loadSummaryRules, ruleFilterFindings } from './rules.ts';
 import { areAllOff, plainSummaryRule, type SummaryRule } from './terms.ts';
-import type { SummaryWorker } from './worker.ts';
 
 /**
  * Starts no worker if every rule is off. Problems of the rules are logged; intake continues. Null: there is no worker.
@@ -17,14 +17,14 @@ export async function serveSummaries(
   config: Config['summary'] & { dataDir: string; index: boolean },
   log: Logger,
   io: Io,
-): Promise<SummaryWorker | null> {
+): Promise<Job | null> {
   try {
     const rules = await loadSummaryRules(io);
     for (const { where, finding } of ruleFilterFindings(rules)) {
       const { message: reason, hint } = finding;
       log.warn({ where, reason, hint }, 'suspicious filter in a summary rule');
     }
-    return (await workerFor(rules, receiver, config, { log, io })) ?? null;
+    return await workerFor(rules, receiver, config, { log, io });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { details } = error;
@@ -38,9 +38,9 @@ async function workerFor(
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
   config: Config['summary'] & { dataDir: string; index: boolean },
   { log, io }: { log: Logger; io: Io },
-): Promise<SummaryWorker | undefined> {
+): Promise<Job | null> {
   const defaultRule = plainSummaryRule(config.rule);
-  if (areAllOff([defaultRule, ...rules.values()])) return undefined;
+  if (areAllOff([defaultRule, ...rules.values()])) return null;
   if (!config.index) {
     throw new AppError(
       'configuration',

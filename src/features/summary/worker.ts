@@ -1,7 +1,7 @@
 /** Writes summaries: from the facts of a subject to a text, one request at a time. */
 import { hash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import { jittered } from '../../core/host/job.ts';
+import { pause } from '../../core/cli/io.ts';
+import { type Job, jittered, startJob } from '../../core/host/job.ts';
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import { dayUs, formatDateUs } from '../../core/terms/dates.ts';
 import {
@@ -211,30 +211,26 @@ const pollMs = 1_000;
 const jobsMax = 16;
 const turnMs = 1_000;
 
-/** Delay after a failure: the disk may be full, or the index may be rebuilding. */
-const retryMs = 10_000;
+/** Delays after a failure: the disk may be full, or the index may be rebuilding. */
+const retry = { retryMs: 10_000, retryMsMax: 300_000 };
 
 /** Maximum wait for the lock: another program is in a request. */
 export const lockWaitMs = 200_000;
 
-export interface SummaryWorker {
-  /** Cancels a request in flight; its job is retried later. */
-  stop(): Promise<void>;
-}
-
-/** Starts the background job of a receiver. A failure is logged once and retried; the intake is not affected. */
+/**
+ * Starts the background job of a receiver. A failure is logged and retried; the intake is not affected. Its stop cancels
+ * a request in flight, whose job is retried later.
+ */
 export function startSummaryWorker(
   context: SummaryContext,
   ruleOf: RuleOf,
-  timing: { pollMs?: number } = {},
-): SummaryWorker {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const writer = new SummaryWriter(context, signal);
-  const { log, nowUs } = context;
+  { intervalMs = pollMs } = {},
+): Job {
+  const { log, nowUs, random } = context;
+  let writer: SummaryWriter | null = null;
   let pausedUntilUs = 0;
   /** Does one round: the next notifications, and some jobs. Resolves with true if another one should follow at once. */
-  const round = async (): Promise<boolean> => {
+  const round = async (signal: AbortSignal): Promise<boolean> => {
     const seen = await context.notifications.cursor(summaryReader);
     const isRead = seen === (await context.notifications.lastPosition());
     // A pause that is too long was set by a clock that ran ahead.
@@ -247,6 +243,7 @@ export function startSummaryWorker(
       const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: jobsMax };
       const jobs = await context.summaries.due(due);
       const endMs = performance.now() + turnMs;
+      writer ??= new SummaryWriter(context, signal);
       for (const job of jobs) {
         if (signal.aborted || performance.now() > endMs) break;
         const end = await writer.write(job);
@@ -260,28 +257,14 @@ export function startSummaryWorker(
       release();
     }
   };
-  const running = (async () => {
-    let failed: string | null = null;
-    while (!signal.aborted) {
-      let waitMs = timing.pollMs ?? pollMs;
-      try {
-        if (await round()) waitMs = 0;
-        if (failed !== null) log.info({}, 'resumed summaries');
-        failed = null;
-      } catch (error) {
-        if (signal.aborted) return;
-        const reason = isAppError(error) ? errorText(error) : String(error);
-        if (reason !== failed) log.error({ reason, err: error }, 'failed to write summaries');
-        failed = reason;
-        waitMs = retryMs;
-      }
-      await delay(waitMs, undefined, { signal }).catch(() => undefined);
-    }
-  })();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
+  return startJob(
+    {
+      every: { firstMs: intervalMs, intervalMs, ...retry },
+      run: async (signal) => {
+        while (!signal.aborted && (await round(signal)));
+      },
+      failed: 'failed to write summaries',
     },
-  };
+    { pause, random, log },
+  );
 }

@@ -274,7 +274,7 @@ it('the background job writes, logs a pause once, takes no lock at rest, and sto
   const { context, receive, answers, log, rows, clock } = await openContext({ acquireLock });
   answers.push({ scope: 'service' });
   const worker = startSummaryWorker(context, createRules(new Map(), plainSummaryRule('each')), {
-    pollMs: 1,
+    intervalMs: 1,
   });
   onTestFinished(() => worker.stop());
   await receive(1);

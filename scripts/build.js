@@ -1,4 +1,4 @@
-/** `npm run build`: compiles src to an empty dist, with the files of the web page. */
+/** `npm run build`: compiles src to an empty dist, with its other files. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,6 @@ for (const project of ['tsconfig.build.json', `${page}/tsconfig.build.json`]) {
   });
   process.exitCode ||= compiled.status ?? 1;
 }
-for (const file of globSync('src/**/browser/*.{css,js,svg}', { cwd: root })) {
+for (const file of globSync('src/**/{browser/*.{css,js,svg},*.xml}', { cwd: root })) {
   cpSync(`${root}${file}`, `${root}dist${file.slice('src'.length)}`);
 }

@@ -332,36 +332,16 @@ export const expandable: Readonly<Record<Entity, readonly Expandable[]>> = {
   DeletedProducts: ['Attributes'],
 };
 
-/** Properties of records, as spelled there, with their types in CSDL and their entities. */
-export const recordProperties: readonly (readonly [
-  name: string,
-  type: string,
-  entities: readonly Entity[],
-])[] = [
-  ['Id', 'Edm.Guid', entities],
-  ['Name', 'Edm.String', entities],
-  ['ContentType', 'Edm.String', entities],
-  ['ContentLength', 'Edm.Int64', entities],
-  ['OriginDate', 'Edm.DateTimeOffset', entities],
-  ['PublicationDate', 'Edm.DateTimeOffset', ['Products']],
-  ['ModificationDate', 'Edm.DateTimeOffset', ['Products']],
-  ['Online', 'Edm.Boolean', ['Products']],
-  // An empty text in old records.
-  ['EvictionDate', 'Edm.String', ['Products']],
-  ['S3Path', 'Edm.String', ['Products']],
-  ['Checksum', 'Collection(OData.CSC.Checksum)', entities],
-  ['ContentDate', 'OData.CSC.TimeRange', entities],
-  ['Footprint', 'Edm.String', entities],
-  ['GeoFootprint', 'Edm.Geography', entities],
-  ['DeletionDate', 'Edm.DateTimeOffset', ['DeletedProducts']],
-  ['DeletionCause', 'Edm.String', ['DeletedProducts']],
+const commonProperties = [
+  ...['Id', 'Name', 'ContentType', 'ContentLength', 'OriginDate', 'Checksum', 'ContentDate'],
+  ...['Footprint', 'GeoFootprint'],
 ];
 
-const namesOf = (entity: Entity) =>
-  recordProperties.filter(([, , own]) => own.includes(entity)).map(([name]) => name);
-
-/** Properties that `$select` accepts; public clients send the same lists (facts, filters 1 and 3). */
+/** Properties of records that `$select` accepts; public clients send the same lists (facts, filters 1 and 3). */
 export const selectable: Readonly<Record<Entity, readonly string[]>> = {
-  Products: namesOf('Products'),
-  DeletedProducts: namesOf('DeletedProducts'),
+  Products: [
+    ...commonProperties,
+    ...['PublicationDate', 'ModificationDate', 'Online', 'EvictionDate', 'S3Path'],
+  ],
+  DeletedProducts: [...commonProperties, 'DeletionDate', 'DeletionCause'],
 };

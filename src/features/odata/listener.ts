@@ -1,4 +1,5 @@
 /** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
+import { readFile } from 'node:fs/promises';
 import type { Context, Hono } from 'hono';
 import type { PathRow, Protocol, Refusal } from '../../core/api/listener-slot.ts';
 import { createQueryBodyReader, type Environment, sent } from '../../core/api/query-line.ts';
@@ -11,13 +12,8 @@ import {
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { fieldOf } from '../../filter/builder.ts';
-import {
-  attributesOf,
-  type Expandable,
-  expandable,
-  recordProperties,
-} from '../../filter/fields.ts';
-import { attributeKinds, type Entity, entities } from '../../filter/filter-tree.ts';
+import { attributesOf } from '../../filter/fields.ts';
+import { type Entity, entities } from '../../filter/filter-tree.ts';
 import {
   filterListBytesMax,
   filterListNamesMax,
@@ -197,9 +193,10 @@ async function answerFilterList(
   return answerList({ ...source, entity, options, url, root });
 }
 
-function answerMetadata(requestId: string): Response {
+async function answerMetadata(requestId: string): Promise<Response> {
+  const text = await readFile(new URL('./metadata.xml', import.meta.url), 'utf8');
   const headers = { 'Content-Type': 'application/xml', 'request-id': requestId };
-  return new Response(metadataXml(), { headers });
+  return new Response(text, { headers });
 }
 
 /** Makes the context of a body absolute, as clients of Microsoft require. */
@@ -285,72 +282,6 @@ function recordOf({ record: sent, row }: FoundProduct, entity: Entity): FoundPro
 
 /** Path of the description, relative to the service. */
 const metadataName = '$metadata';
-
-/** Types of the entities of the sets. */
-const setTypes: Readonly<Record<Entity, string>> = {
-  Products: 'Product',
-  DeletedProducts: 'DeletedProduct',
-};
-
-/** Parts of a record that `$expand` adds. The first field is unique in a record. */
-const partTypes: Readonly<Record<Expandable, readonly [type: string, fields: string]>> = {
-  Attributes: ['Attribute', 'Name String, ValueType String'],
-  Assets: ['Asset', 'Id Guid, Type String, DownloadLink String, S3Path String'],
-  Locations: [
-    'Location',
-    'FormatType String, DownloadLink String, ContentLength Int64, Checksum Collection(OData.CSC.Checksum), S3Path String, EvictionDate String',
-  ],
-};
-
-/** Returns the properties `Name Type, …`; types without a namespace are of CSDL. */
-function propertiesOf(fields: string, key?: string): string {
-  const elements = fields.split(', ').map((field) => {
-    const [name, type = ''] = field.split(' ');
-    const isNullable = name === key ? ' Nullable="false"' : '';
-    return `<Property Name="${name}" Type="${type.includes('.') ? type : `Edm.${type}`}"${isNullable}/>`;
-  });
-  return elements.join('\n');
-}
-
-/** Types are open: the catalogue may add properties. */
-function entityType(name: string, fields: string, parts = '', flags = '') {
-  const [key] = fields.split(' ');
-  return `<EntityType Name="${name}" OpenType="true"${flags}><Key><PropertyRef Name="${key}"/></Key>
-${propertiesOf(fields, key)}
-${parts}</EntityType>`;
-}
-
-function typeOfSet(entity: Entity): string {
-  const fields = recordProperties.filter(([, , own]) => own.includes(entity));
-  const parts = expandable[entity].map(
-    (part) =>
-      `<NavigationProperty Name="${part}" Type="Collection(OData.CSC.${partTypes[part][0]})" ContainsTarget="true"/>\n`,
-  );
-  const own = fields.map(([name, type]) => `${name} ${type}`).join(', ');
-  return entityType(setTypes[entity], own, parts.join(''), ' HasStream="true"');
-}
-
-/** Returns the description (CSDL XML 4.01), as Excel and Power BI read it. */
-function metadataXml(): string {
-  return [
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    '<edmx:Edmx Version="4.0" xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx"><edmx:DataServices>',
-    '<Schema Namespace="OData.CSC" xmlns="http://docs.oasis-open.org/odata/ns/edm">',
-    `<ComplexType Name="Checksum">${propertiesOf('Value String, Algorithm String, ChecksumDate DateTimeOffset')}</ComplexType>`,
-    `<ComplexType Name="TimeRange">${propertiesOf('Start DateTimeOffset, End DateTimeOffset')}</ComplexType>`,
-    ...Object.values(partTypes).map(([name, fields]) => entityType(name, fields)),
-    ...attributeKinds.map(
-      (kind) =>
-        `<EntityType Name="${kind}Attribute" BaseType="OData.CSC.Attribute" OpenType="true">${propertiesOf(`Value ${kind === 'Integer' ? 'Int64' : kind}`)}</EntityType>`,
-    ),
-    ...entities.map(typeOfSet),
-    '<EntityContainer Name="Container">',
-    ...entities.map(
-      (entity) => `<EntitySet Name="${entity}" EntityType="OData.CSC.${setTypes[entity]}"/>`,
-    ),
-    '</EntityContainer></Schema></edmx:DataServices></edmx:Edmx>',
-  ].join('\n');
-}
 
 /** Returns the service document of a service whose URL ends with a slash. */
 function serviceDocument(root: string): object {

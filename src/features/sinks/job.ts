@@ -10,7 +10,7 @@ import type { MessageUrls } from './formats.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { DeliveryState } from './terms.ts';
 
-interface ServedSinks extends Job {
+export interface ServedSinks extends Job {
   /** State of the deliveries, for the watchdog. */
   state(): DeliveryState;
 }

@@ -5,7 +5,7 @@ import { type ApiClient, type ApiRoute, apiRoute } from '../../core/api/api-rout
 import type { ConsoleParts } from '../../core/api/listener-slot.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 
-export interface LiveLimits {
+interface LiveLimits {
   viewersMax: number;
   /** Minimum time between two events of a viewer, and between two readings of the positions. */
   frameMs: number;
@@ -41,7 +41,7 @@ export function unlessUnavailable(error: unknown): null {
   throw error;
 }
 
-type FeedParts = Sources & Pick<ConsoleParts, 'log' | 'closing' | 'liveLimits'>;
+type FeedParts = Sources & Pick<ConsoleParts, 'log' | 'closing'>;
 
 type Open = (client: Pick<ApiClient, 'disconnect'> & { gone: AbortSignal }) => Response;
 
@@ -49,9 +49,8 @@ type Open = (client: Pick<ApiClient, 'disconnect'> & { gone: AbortSignal }) => R
  * Returns the function that answers with a stream; it throws `unavailable` when there are too many viewers. The shutdown
  * ends all streams. Nothing is read without viewers.
  */
-function createLiveFeed(parts: FeedParts): Open {
-  const { closing, liveLimits, log } = parts;
-  const { viewersMax, frameMs, unreadMs } = { ...defaultLimits, ...liveLimits };
+function createLiveFeed(parts: FeedParts, { viewersMax, frameMs, unreadMs }: LiveLimits): Open {
+  const { closing, log } = parts;
   const viewers = new Set<AbortController>();
   let current: Promise<Positions> | null = null;
   /** Returns the positions. Viewers share a reading. */
@@ -132,13 +131,13 @@ async function* follow({
 }
 
 /** `/api/live`. */
-export function liveRoute(parts: FeedParts): ApiRoute {
-  const open = createLiveFeed(parts);
+export function liveRoute(parts: FeedParts, limits = defaultLimits): ApiRoute {
+  const open = createLiveFeed(parts, limits);
   return apiRoute({
     path: '/api/live',
     operationId: 'followPositions',
     summary: 'Positions of log and index as server-sent events',
-    description: `Event \`update\`: the current positions first, then each change, at most four a second; the schema describes its data. Read what is new from \`/api/notifications?after=…\`. At most ${defaultLimits.viewersMax} streams are open at the same time; further requests get 503. A client that does not read is disconnected.`,
+    description: `Event \`update\`: the current positions first, then each change, at most four a second; the schema describes its data. Read what is new from \`/api/notifications?after=…\`. At most ${limits.viewersMax} streams are open at the same time; further requests get 503. A client that does not read is disconnected.`,
     query: z.strictObject({}),
     answer: positionsSchema,
     answerType: 'text/event-stream',

@@ -26,7 +26,6 @@ import { linkTo, type PageState } from '../../core/page/page-state.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { hourUs } from '../../core/terms/dates.ts';
 import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
-import type { NotificationLog } from '../../core/terms/ports.ts';
 import { productSchema } from '../../core/terms/read-models.ts';
 import { intersects } from '../../filter/builder.ts';
 import { checkFilter, requireFilter } from '../../filter/check.ts';
@@ -272,13 +271,7 @@ const answer = z.object({
 });
 
 /** Returns the route. */
-export function footprintsRoute({
-  products,
-  notifications,
-}: {
-  products: Products;
-  notifications: Pick<NotificationLog, 'lastPosition'>;
-}): ApiRoute {
+function footprintsRoute({ products, notifications }: ConsoleParts): ApiRoute {
   return apiRoute({
     path: '/api/footprints',
     operationId: 'listFootprints',

@@ -164,10 +164,13 @@ describe('the live feed', () => {
     const notifications = createMemoryLog([notificationRow(1)]);
     const lastPosition = async () => Math.round(performance.now());
     const { signal: closing } = new AbortController();
-    const route = liveRoute({
-      ...{ notifications: { ...notifications, lastPosition }, products: createMemoryProducts() },
-      ...{ log: silentLog, closing, liveLimits: { frameMs: 5, viewersMax: 2, unreadMs: 300 } },
-    });
+    const route = liveRoute(
+      {
+        ...{ notifications: { ...notifications, lastPosition }, products: createMemoryProducts() },
+        ...{ log: silentLog, closing },
+      },
+      { frameMs: 5, viewersMax: 2, unreadMs: 300 },
+    );
     const open = async () => {
       const gone = new AbortController();
       onTestFinished(() => gone.abort());

@@ -67,7 +67,7 @@ export function lazyPlaces(): () => Places {
 }
 
 /** The copy of the data that lists of this process share. */
-export const sharedPlaces = lazyPlaces();
+const sharedPlaces = lazyPlaces();
 
 /** Describes a footprint for lists; null without a footprint. */
 export function placeOf(footprint: AnyGeometry | null | undefined): string | null {

@@ -1,5 +1,6 @@
 /** Invalid or unusual HTTP requests: none is stored by mistake, the next valid one is accepted. */
 import { describe, expect } from 'vitest';
+import { refusedRequests } from '../attack/refused-requests.ts';
 import {
   answersTo,
   basic,
@@ -9,8 +10,6 @@ import {
   requestBytes,
 } from './raw-client.ts';
 import { it, type TestReceiver } from './running-receiver.ts';
-
-type RequestShape = (body: string) => string;
 
 /** A head of these lines, with the right credentials. */
 function head(...headers: string[]): string {
@@ -24,41 +23,6 @@ function head(...headers: string[]): string {
   ].join('\r\n');
 }
 
-/** A head with another first line, and a matching length. */
-function started(startLine: string, body: string): string {
-  return head(`Content-Length: ${body.length}`).replace(/^.*(?=\r\n)/, startLine) + body;
-}
-
-const length = (body: string) => `Content-Length: ${body.length}`;
-
-const chunked = 'Transfer-Encoding: chunked';
-
-/** Each must end with one 4xx and a closed connection. */
-const refusedShapes: Record<string, RequestShape> = {
-  'two different lengths': (body) => head(length(body), 'Content-Length: 5') + body,
-  'length and chunked': (body) => head(length(body), chunked) + body,
-  'chunked and length': (body) => `${head(chunked, 'Content-Length: 4')}0\r\n\r\n${body}`,
-  'chunked that is not last': (body) => head('Transfer-Encoding: chunked, identity') + body,
-  'a negative length': (body) => head('Content-Length: -1') + body,
-  'a length with a sign': (body) => head(`Content-Length: +${body.length}`) + body,
-  'a length in hex': (body) => head(`Content-Length: 0x${body.length.toString(16)}`) + body,
-  'an overlong length': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
-  'a chunk size that is not a number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
-  'an overlong chunk size': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
-  'chunks that do not match their size': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
-  'bare line feeds': (body) => head(length(body)).replaceAll('\r', '') + body,
-  'a blank before a colon': (body) => head(`Content-Length : ${body.length}`) + body,
-  'a header without colon': (body) => head('nonsense', length(body)) + body,
-  'a zero byte in a header': (body) => head('X: a\0b', length(body)) + body,
-  'no Host': (body) => head('Connection: close', length(body)).replace('Host: h\r\n', '') + body,
-  'a lower-case method': (body) => started('post /notifications HTTP/1.1', body),
-  'an unknown version': (body) => started('POST /notifications HTTP/9.9', body),
-  'a target without slash': (body) => started('POST notifications HTTP/1.1', body),
-  'no version': (body) => `POST /notifications\r\n\r\n${body}`,
-  'the HTTP/2 preface': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-  noise: () => `${'\x01\x80\xff'.repeat(500)}\r\n\r\n`,
-};
-
 /** Returns the statuses for a notification in such a request, until the connection is closed. */
 async function statusesOf(receiver: TestReceiver, sent: Record<string, string>, path?: string) {
   const { body } = goodNotification();
@@ -70,10 +34,10 @@ async function statusesOf(receiver: TestReceiver, sent: Record<string, string>, 
 it('an invalid request is refused with 4xx, closed, and none of its content is stored', async ({
   receiver,
 }) => {
-  for (const [name, shape] of Object.entries(refusedShapes)) {
-    const answers = await answersTo(receiver, shape(goodNotification().body));
+  for (const request of refusedRequests(head, goodNotification().body)) {
+    const answers = await answersTo(receiver, request);
     const families = answers.map(({ status }) => Math.floor(status / 100));
-    expect({ name, families }).toEqual({ name, families: [4] });
+    expect({ request, families }).toEqual({ request, families: [4] });
   }
   const tunnel = head('').replace(/^.*/, 'CONNECT example.org:443 HTTP/1.1');
   expect((await answersTo(receiver, tunnel)).filter(({ status }) => status < 400)).toEqual([]);

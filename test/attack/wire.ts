@@ -1,9 +1,9 @@
 /** A connection that sends hostile bytes, and checks the answers strictly. */
 import { once } from 'node:events';
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { NoAnswer, type ParsedAnswer, takeAnswer } from '../helpers/http-answers.ts';
+import { AnswerReader, NoAnswer, type ParsedAnswer } from '../helpers/http-answers.ts';
 import type { Case, validPush } from './requests.ts';
 
 export interface Played {
@@ -43,11 +43,12 @@ export async function playCase(wire: Wire, played: Case): Promise<Played> {
     return done(wire.received.length === 0 || isAlert ? null : 'more than an alert without TLS');
   }
   while (connection !== 'stays' || answers.length < answersMax) {
-    const answer = await nextAnswer(wire, isHead, giveUpMs).catch((error: unknown) => {
+    const leftMs = giveUpMs - performance.now();
+    const answer = await wire.next(isHead, leftMs).catch((error: unknown) => {
       if (error instanceof NoAnswer) return error;
       throw error;
     });
-    if (answer === 'end') break;
+    if (answer === null) break;
     if (answer instanceof NoAnswer) return done(answer.message);
     if (answer.status === 100) continue;
     answers.push(answer);
@@ -77,36 +78,20 @@ export async function playPush(wire: Wire, push: ReturnType<typeof validPush>): 
   return { ...played, harm: `a valid push was answered with ${answer?.body ?? 'nothing'}` };
 }
 
-async function nextAnswer(wire: Wire, isHead: boolean, giveUpMs: number) {
-  for (;;) {
-    const taken = takeAnswer(wire.received, isHead);
-    if (taken !== null) {
-      wire.received = wire.received.subarray(taken.end);
-      return taken.answer;
-    }
-    if (wire.hasEnded) return 'end' as const;
-    const leftMs = giveUpMs - performance.now();
-    if (leftMs <= 0) throw new NoAnswer('neither answered nor closed');
-    await wire.change(leftMs);
-  }
-}
-
 /** Listener on loopback; plain HTTP without an authority. */
 export interface Address {
   readonly port: number;
   readonly authorityPem?: string;
 }
 
-export interface Wire {
-  readonly socket: Socket;
-  /** Received bytes that are not parsed yet. */
-  received: Buffer;
-  /** True after the other side has closed or reset the connection. */
-  hasEnded: boolean;
-  send(bytes: Uint8Array): void;
-  /** Resolves when bytes were received, the other side has closed, or the time has elapsed. */
-  change(timeoutMs: number): Promise<void>;
-  close(): void;
+export class Wire extends AnswerReader {
+  send(bytes: Uint8Array): void {
+    if (this.socket.writable) this.socket.write(bytes);
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
 }
 
 const connectTimeoutMs = 20_000;
@@ -127,33 +112,7 @@ export async function openWire(address: Address, localAddress = '127.0.0.1'): Pr
     socket.on('error', () => undefined).destroy();
     throw error;
   }
-  let wake = () => {};
-  const wire: Wire = {
-    socket,
-    received: Buffer.alloc(0),
-    hasEnded: false,
-    send: (bytes) => void (socket.writable && socket.write(bytes)),
-    change: async (timeoutMs) => {
-      if (wire.hasEnded) return;
-      const changed = Promise.withResolvers<void>();
-      wake = changed.resolve;
-      const timer = setTimeout(changed.resolve, timeoutMs);
-      await changed.promise;
-      clearTimeout(timer);
-    },
-    close: () => void socket.destroy(),
-  };
-  const end = () => {
-    wire.hasEnded = true;
-    wake();
-  };
-  socket.on('data', (bytes: Buffer) => {
-    wire.received = Buffer.concat([wire.received, bytes]);
-    wake();
-  });
-  // A reset also ends the connection.
-  socket.on('end', end).on('close', end).on('error', end);
-  return wire;
+  return new Wire(socket);
 }
 
 const headersAllowed: readonly string[] = [

@@ -1,4 +1,5 @@
 /** Strict parser of HTTP answers. */
+import type { Socket } from 'node:net';
 
 export interface ParsedAnswer {
   readonly status: number;
@@ -7,14 +8,62 @@ export interface ParsedAnswer {
   readonly body: string;
 }
 
+/** Reads the answers on a connection. */
+export class AnswerReader {
+  /** Received bytes that are not parsed yet. */
+  received: Buffer = Buffer.alloc(0);
+  /** True after the other side has closed or reset the connection. */
+  hasEnded = false;
+  #wake = () => {};
+
+  readonly socket: Socket;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    const end = () => {
+      this.hasEnded = true;
+      this.#wake();
+    };
+    socket.on('data', (bytes: Buffer) => {
+      this.received = Buffer.concat([this.received, bytes]);
+      this.#wake();
+    });
+    // A reset also ends the connection.
+    socket.on('end', end).on('close', end).on('error', end);
+  }
+
+  /** Resolves when bytes were received, the other side has closed, or the time has elapsed. */
+  async change(timeoutMs: number): Promise<void> {
+    if (this.hasEnded) return;
+    const changed = Promise.withResolvers<void>();
+    this.#wake = changed.resolve;
+    const timer = setTimeout(changed.resolve, timeoutMs);
+    await changed.promise;
+    clearTimeout(timer);
+  }
+
+  /** Returns the next answer; null when the connection has ended before it. Rejects with `NoAnswer`. */
+  async next(isHead: boolean, timeoutMs = 600_000): Promise<ParsedAnswer | null> {
+    const giveUpMs = performance.now() + timeoutMs;
+    for (;;) {
+      const taken = takeAnswer(this.received, isHead);
+      if (taken !== null) {
+        this.received = this.received.subarray(taken.end);
+        return taken.answer;
+      }
+      if (this.hasEnded) return null;
+      const leftMs = giveUpMs - performance.now();
+      if (leftMs <= 0) throw new NoAnswer('neither answered nor closed');
+      await this.change(leftMs);
+    }
+  }
+}
+
 /** Bytes that are not an HTTP answer; the message has the reason. */
 export class NoAnswer extends Error {}
 
 /** Returns the first answer in `bytes` and its end; null when more bytes are needed. Throws `NoAnswer`. */
-export function takeAnswer(
-  bytes: Buffer,
-  isHead: boolean,
-): { answer: ParsedAnswer; end: number } | null {
+function takeAnswer(bytes: Buffer, isHead: boolean): { answer: ParsedAnswer; end: number } | null {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd === -1) {
     if (bytes.length > 16_384) throw new NoAnswer('a head without end');

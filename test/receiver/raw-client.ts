@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished } from 'vitest';
 import { collect } from '../helpers/deliveries.ts';
-import { takeAnswer } from '../helpers/http-answers.ts';
+import { AnswerReader } from '../helpers/http-answers.ts';
 import { type Endpoint, goodPair, type TestReceiver } from './running-receiver.ts';
 
 export interface Connection {
@@ -42,36 +42,16 @@ export async function openConnection(
 }
 
 function connectionOver(socket: TLSSocket): Connection {
-  let received = Buffer.alloc(0);
-  let ended = false;
-  let wake = () => {};
-  const end = () => {
-    ended = true;
-    wake();
-  };
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  socket.on('data', (bytes: Buffer) => {
-    received = Buffer.concat([received, bytes]);
-    wake();
-  });
-  // A reset is one way to close a connection; the tests check `closed`.
-  socket.on('end', end).on('close', end).on('error', end);
+  const reader = new AnswerReader(socket);
   return {
     socket,
-    closed,
+    closed: new Promise((resolve) => socket.once('close', () => resolve())),
     send: (bytes) => void socket.write(bytes),
     answer: async ({ head = false } = {}) => {
-      for (;;) {
-        const taken = takeAnswer(received, head);
-        if (taken !== null) {
-          received = received.subarray(taken.end);
-          return { ...taken.answer, headers: Object.fromEntries(taken.answer.headers) };
-        }
-        if (ended) throw new Error('The connection ended before the response was complete.');
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+      const answer = await reader.next(head);
+      if (answer === null)
+        throw new Error('The connection ended before the response was complete.');
+      return { ...answer, headers: Object.fromEntries(answer.headers) };
     },
   };
 }

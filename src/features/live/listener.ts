@@ -90,7 +90,7 @@ async function indexNote(parts: ConsoleParts): Promise<Html | string> {
   if (lag !== null && lag <= lagShown) return '';
   const text =
     lag === null
-      ? 'There is no product index: cloud cover and place are not known. Check: `earshot admin index`'
+      ? 'There is no product index: cloud cover and place are not known. Check: `earshot status`'
       : `The product index lags by ${countText(lag)} notifications: details appear later.`;
   return html`<p class="note">${withCommands(text)}</p>`;
 }

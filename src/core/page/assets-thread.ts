@@ -160,22 +160,14 @@ function packed(line: Line): number[] {
 
 /** For pictures of a few hundred pixels: in quarter degrees, with relative moves, without islands of a few points. */
 function svgOf(rings: readonly Line[]): string {
-  const path = rings.map(roughPath).join('');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-180 -90 360 180"><path id="land" transform="scale(.25)" d="${path}"/></svg>`;
-}
-
-function roughPath(ring: Line): string {
-  const points = ring.map(([longitude = 0, latitude = 0]) => [
-    Math.round(longitude * 4),
-    Math.round(-latitude * 4),
-  ]);
-  const [start = [0, 0]] = points;
-  let [x = 0, y = 0] = start;
-  let steps = '';
-  for (const [nextX = 0, nextY = 0] of points.slice(1)) {
-    if (nextX === x && nextY === y) continue;
-    steps += `${nextX - x} ${nextY - y} `;
-    [x, y] = [nextX, nextY];
-  }
-  return steps.split(' ').length > 8 ? `M${start.join(' ')}l${steps.trim()}z` : '';
+  const paths = rings.map((ring) => {
+    const points = ring.map(([x = 0, y = 0]) => [Math.round(x * 4), Math.round(-y * 4)]);
+    const moves = points.slice(1).map(([x = 0, y = 0], i) => {
+      const [fromX = 0, fromY = 0] = points[i] ?? [];
+      return [x - fromX, y - fromY];
+    });
+    const steps = moves.filter(([x, y]) => x !== 0 || y !== 0).flat();
+    return steps.length > 8 ? `M${points[0]?.join(' ')}l${steps.join(' ')}z` : '';
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-180 -90 360 180"><path id="land" transform="scale(.25)" d="${paths.join('')}"/></svg>`;
 }

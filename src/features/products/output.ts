@@ -33,6 +33,8 @@ export interface ProductFormat {
 }
 
 interface ProductOutputOptions {
+  /** True if the products are deleted ones; changes the columns of the table. */
+  deleted?: boolean;
   /** Sort field, shown as first column of the table. */
   orderedBy?: ProductOrder;
   /** Replaces the default columns of table and CSV. */
@@ -58,7 +60,7 @@ export function writeProducts(
 ): Promise<WrittenRows<FoundProduct>> {
   const { columns, catalogueUrl = '' } = options;
   const forms: RowForms<FoundProduct> = {
-    table: (some) => writeTable(output, some, options),
+    table: (some) => printTable(output, columnsOf(options), shown(some), options),
     json: ({ record }) => record,
     fields: productFieldNames(),
     values: (product) => productValues(product, catalogueUrl),
@@ -94,22 +96,6 @@ export function productValues(
 export function productFieldNames({ texts = false }: { texts?: boolean } = {}): string[] {
   const textFields = texts ? ['summary', 'summaryModel'] : [];
   return [...productFields, ...productLinkFields, ...textFields];
-}
-
-/** Chooses the columns by the first product: a result has either only products or only tombstones. */
-async function writeTable(
-  output: Output,
-  products: AsyncIterable<FoundProduct>,
-  { orderedBy, wide = false }: ProductOutputOptions,
-): Promise<void> {
-  const iterator = products[Symbol.asyncIterator]();
-  const first = await iterator.next();
-  if (first.done) return;
-  const rows = async function* () {
-    yield listed(first.value);
-    for await (const product of { [Symbol.asyncIterator]: () => iterator }) yield listed(product);
-  };
-  await printTable(output, columnsOf(first.value, orderedBy), rows(), { wide });
 }
 
 /** Describes a product by its facts, its name, and the footprint in its record. */
@@ -148,9 +134,11 @@ export function timeColumn<Row>(
   return { title: `${name} (UTC)`, value: ({ row }) => report.time(timeOf(row)) };
 }
 
-const listed = ({ row, record }: FoundProduct) => ({ row, cells: cellsOfRecord(row, record) });
+async function* shown(products: AsyncIterable<FoundProduct>) {
+  for await (const { row, record } of products) yield { row, cells: cellsOfRecord(row, record) };
+}
 
-type ProductColumn = Column<ReturnType<typeof listed>>;
+type ProductColumn = Column<WithCells & Pick<FoundProduct, 'row'>>;
 
 const { name, cloud, place, sensed, type, tile } = productColumns;
 
@@ -171,14 +159,13 @@ const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
   DeletionDate: timeColumn('deleted', ({ deletionDateUs }) => deletionDateUs),
 };
 
-function columnsOf(
-  { row }: FoundProduct,
-  orderedBy: ProductOrder = row.deletionDateUs === null ? 'received' : 'DeletionDate',
-): readonly ProductColumn[] {
-  const usual =
-    row.deletionDateUs === null
-      ? [name, cloud, place, sensed, type, tile, size]
-      : [orderColumns.DeletionDate, name, cause, place, sensed, type, tile];
+function columnsOf({
+  deleted = false,
+  orderedBy = deleted ? 'DeletionDate' : 'received',
+}: ProductOutputOptions): readonly ProductColumn[] {
+  const usual = deleted
+    ? [orderColumns.DeletionDate, name, cause, place, sensed, type, tile]
+    : [name, cloud, place, sensed, type, tile, size];
   const first = orderColumns[orderedBy];
   return [first, ...usual.filter(({ title }) => title !== first.title)];
 }

@@ -129,12 +129,13 @@ async function queryProducts(
     const { stdout, stderr, signal, version } = io;
     if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
     const found = untilAborted(products.find(question, signal), signal);
-    const { order, limit } = question;
+    const { entity, order, limit } = question;
     const progress = createProgressLine(stderr);
     const onProgress = (count: number) => {
       if (!stdout.isTTY) progress.show(`${countText(count)} products`);
     };
-    const options = { columns, wide, catalogueUrl, lines, orderedBy: order.by };
+    const deleted = entity === 'DeletedProducts';
+    const options = { columns, wide, catalogueUrl, lines, deleted, orderedBy: order.by };
     const written = writeProducts(stdout, form, found, { ...options, version, onProgress });
     const { count } = await written.finally(progress.clear);
     if (count === 0 && form === 'table') {

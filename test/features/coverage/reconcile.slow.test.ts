@@ -5,7 +5,7 @@
 import { expect, it } from 'vitest';
 import { readNotifications } from '../../../src/core/terms/notification.ts';
 import type { FoundMissing } from '../../../src/features/coverage/tasks.ts';
-import { pruneIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { pruneIndex } from '../products/index-file/product-context.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
 import {
   type CatalogueProduct,
@@ -232,7 +232,7 @@ it('writes nothing that was pruned during the comparison', async () => {
     if (step !== 'before recover') return;
     setUp.onStep = () => undefined;
     await pruneBefore(setUp.store, t0 + 110 * minute);
-    await pruneIndex({ dataDir, signal: new AbortController().signal });
+    await pruneIndex(dataDir);
   };
   const [report] = await setUp.run([task('created', [0, 300])]);
   expect(report).toMatchObject({ recovered: 1 });

@@ -164,29 +164,16 @@ export async function catchUpIndex({
   });
 }
 
-/**
- * Removes from the index the events that were pruned from the log; a receiver does so automatically. Resolves with
- * their number. May be interrupted by the signal.
- */
-export async function pruneIndex({
-  signal,
-  onPruned,
-  ...place
-}: DataPlace & { signal: AbortSignal; onPruned?: (events: number) => void }): Promise<number> {
-  if (currentProductFile(place.dataDir) === null) return 0;
-  return withIndex(place, async (index) => {
+/** Removes from the index the events that were pruned from the log; a receiver does so automatically. */
+export const afterPruning: AfterPruning = async ({ signal, onProgress, ...place }) => {
+  if (currentProductFile(place.dataDir) === null) return;
+  await withIndex(place, async (index) => {
     let pruned = 0;
-    for (;;) {
+    while (!signal.aborted) {
       const events = await index.prune();
+      if (events === 0) return;
       pruned += events;
-      onPruned?.(pruned);
-      if (events === 0 || signal.aborted) return pruned;
+      onProgress(`Product index: deleted the entries of ${counted(pruned, 'notification')}`);
     }
   });
-}
-
-export const afterPruning: AfterPruning = async ({ onProgress, ...place }) => {
-  const onPruned = (events: number) =>
-    onProgress(`Product index: deleted the entries of ${counted(events, 'notification')}`);
-  await pruneIndex({ ...place, onPruned });
 };

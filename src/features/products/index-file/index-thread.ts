@@ -60,7 +60,7 @@ const operations = {
   work: (log: Database, budgetMs: number): WorkDone =>
     repaired(() => indexFor(budgetMs, workOn(log))),
   /** Removes some of the events that are no longer in the log. Returns their number; 0 when none is left. */
-  prune: (log: Database): number => repaired(() => prune(workOn(log))),
+  prune: (log: Database): number => repaired(() => pruneIndexed(workOn(log))),
 };
 export type IndexOperations = typeof operations;
 
@@ -126,11 +126,6 @@ function limitLog(index: Database): number {
   const pages = Math.floor(bytes / 4 / pageBytes);
   index.pragma(`wal_autocheckpoint = ${Math.min(Math.max(logPagesMin, pages), usualLogPages)}`);
   return bytes;
-}
-
-function prune(files: Work): number {
-  const isShort = limitLog(files.index) < 0;
-  return pruneIndexed(files, isShort ? pruneEventsShort : pruneEvents);
 }
 
 /** Returns the connections. Reopens them when the log or the current file was replaced. */
@@ -246,12 +241,12 @@ function indexRows(
 }
 
 /**
- * Removes events that are no longer in the log, at most `eventsMax` in one transaction. Returns their number; 0 when
+ * Removes events that are no longer in the log, some in one transaction. Returns their number; 0 when
  * none is left. Removes a product without remaining events. Rewrites other products from their remaining events, so
  * that the index equals one built from this log.
  */
-function pruneIndexed(files: IndexFiles, eventsMax: number): number {
-  const { log, index } = files;
+function pruneIndexed({ log, index }: IndexFiles): number {
+  const eventsMax = limitLog(index) < 0 ? pruneEventsShort : pruneEvents;
   const upTo = readLog(() => pruneHorizon(log))?.position ?? 0;
   const oldest = prepared<[number, number], { position: number; product: number }>(
     index,

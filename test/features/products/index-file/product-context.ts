@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import type { Logger } from '../../../../src/core/terms/ports.ts';
 import {
+  afterPruning,
   catchUpIndex,
   startIndexing,
 } from '../../../../src/features/products/index-file/index-maintenance.ts';
@@ -96,6 +97,12 @@ export function removeIndex(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
     if (name.startsWith('products-')) rmSync(join(dataDir, name));
   }
+}
+
+/** Removes the events that were pruned from the log. */
+export function pruneIndex(dataDir: string): Promise<void> {
+  const { signal } = new AbortController();
+  return afterPruning({ dataDir, signal, onProgress: () => {} });
 }
 
 export async function rebuildIndex(dataDir: string): Promise<void> {

@@ -2,7 +2,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { problemResponse, statusOf } from '../core/http/problem.ts';
-import { createBodyReader, knownEncodings } from '../core/http/request-body.ts';
+import { createBodyReader } from '../core/http/request-body.ts';
 import { AppError, errorText } from '../core/terms/app-error.ts';
 import type { Fault } from '../core/terms/notification.ts';
 import type { Intake, Receipt } from '../core/terms/ports.ts';
@@ -51,7 +51,7 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     if (login.refusal !== undefined) return login.refusal;
     const subscription = c.req.param('subscription') ?? null;
     const receipt = await intake.accept({
-      ...(await readBody(incoming)),
+      body: await readBody(incoming),
       subscription,
       receivedAtUs: nowUs(),
       source: 'push',
@@ -131,11 +131,7 @@ function bodyRefusal(faults: readonly Fault[], requestId: string): Response {
     'The body is not a valid notification. It was quarantined unchanged.',
     { details },
   );
-  return problemResponse(
-    error,
-    requestId,
-    isUnsupported ? { 'Accept-Encoding': knownEncodings } : {},
-  );
+  return problemResponse(error, requestId, isUnsupported ? { 'Accept-Encoding': 'identity' } : {});
 }
 
 function outcomeOf(status: number): Outcome {

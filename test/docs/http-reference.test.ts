@@ -110,7 +110,7 @@ Every request needs Basic Auth with the endpoint credentials. The catalogue retr
 | 405 | the method is not allowed; \`Allow\` lists the methods | no |
 | 408 | the request did not arrive completely in time | no |
 | 413 | the body is larger than 1 MiB, compressed or decompressed | no |
-| 415 | the Content-Encoding is not gzip, deflate or br | in the quarantine |
+| 415 | the body has a Content-Encoding | in the quarantine |
 | 429 | more than 100 logins from one address failed within a minute | no |
 | 431 | the headers are too large | no |
 | 500 | internal error; the log line of the receiver with the request id has the reason | no |

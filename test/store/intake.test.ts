@@ -28,6 +28,19 @@ describe('intake into the log', () => {
     ]);
   });
 
+  it('quarantines a push with a Content-Encoding, and stores an entry of a queue from a compressed page', async () => {
+    const { store } = await openLocalStore();
+    const headers = ['X', 'Content-Encoding', 'content-encoding', 'gzip'];
+    const accept = (fields: object) => store.accept(delivery(notification(1), fields));
+    const faults = [{ code: 'unsupported-encoding' }];
+    expect(await accept({ headers })).toMatchObject({ outcome: 'rejected', stored: 0, faults });
+    const [entry] = await collect(store.quarantined({}));
+    expect(await store.retry(entry?.id ?? 0)).toMatchObject({ outcome: 'rejected', faults });
+    expect(await accept({ headers, source: 'pull' })).toMatchObject({ outcome: 'stored' });
+    const identity = ['Content-Encoding', 'Identity', 'X', 'content-encoding'];
+    expect(await accept({ headers: identity })).toMatchObject({ outcome: 'duplicate' });
+  });
+
   it('counts a duplicate on its row and keeps the first body', async () => {
     const { store } = await openLocalStore();
     await store.accept(delivery(notification(1)));

@@ -1,9 +1,7 @@
-/** Reads and decodes request bodies of limited size, and discards unread ones. */
+/** Reads request bodies of limited size, and discards unread ones. */
 import type { IncomingMessage } from 'node:http';
-import * as zlib from 'node:zlib';
-import { AppError, errorCodeOf, isAppError } from '../terms/app-error.ts';
-import type { Fault } from '../terms/notification.ts';
-import { bodyBytesMax, type Delivery, type EncodedBody } from '../terms/ports.ts';
+import { AppError, isAppError } from '../terms/app-error.ts';
+import { bodyBytesMax } from '../terms/ports.ts';
 
 /** Maximum memory of all bodies that are being received. */
 const allBodiesBytesMax = 64 * 2 ** 20;
@@ -85,20 +83,13 @@ export function createBodyReceiver({ bytesMax, allBytesMax }: BodyLimits) {
   };
 }
 
-/** Resolves with the complete body. Rejects as `createBodyReceiver` does. */
-type ReadBody = (incoming: IncomingMessage) => Promise<Pick<Delivery, 'body' | 'encoded'>>;
-
-/** Creates a reader of pushes, whose requests share one memory limit. */
-export function createBodyReader(): ReadBody {
+/** Creates a reader of pushes, whose requests share one memory limit. Rejects as `createBodyReceiver` does. */
+export function createBodyReader(): (incoming: IncomingMessage) => Promise<Uint8Array> {
   const receive = createBodyReceiver({ bytesMax: bodyBytesMax, allBytesMax: allBodiesBytesMax });
   return async (incoming) => {
-    const { bytes: body, release } = await receive(incoming);
-    try {
-      const encoding = encodingIn(incoming.headers['content-encoding']);
-      return encoding === null ? { body } : { body, encoded: decodeBody(body, encoding) };
-    } finally {
-      release();
-    }
+    const { bytes, release } = await receive(incoming);
+    release();
+    return bytes;
   };
 }
 
@@ -167,71 +158,3 @@ function tooManyBodies(allBytesMax: number): AppError {
 function incomplete(): AppError {
   return new AppError('invalid', 'The sender closed the connection before the body was complete.');
 }
-
-/** Value of `Accept-Encoding` in the response to an unsupported encoding. */
-export const knownEncodings = 'gzip, deflate, br';
-
-/** Maximum number of encodings of a body; senders use one. */
-const encodingsMax = 3;
-
-const bounds = { maxOutputLength: bodyBytesMax };
-
-type Decoder = (bytes: Uint8Array, options: typeof bounds) => Uint8Array;
-
-/** Alternatives in order: `deflate` is the zlib format, but many senders omit its frame. */
-const decoders: ReadonlyMap<string, readonly Decoder[]> = new Map([
-  ['gzip', [zlib.gunzipSync]],
-  ['x-gzip', [zlib.gunzipSync]],
-  ['deflate', [zlib.inflateSync, zlib.inflateRawSync]],
-  ['br', [zlib.brotliDecompressSync]],
-]);
-
-/** Returns the encodings of a header in the order of application; null for a plain body. */
-function encodingIn(header: string | undefined): string | null {
-  if (header === undefined) return null;
-  const names = header.split(',').map((name) => name.trim().toLowerCase());
-  const applied = names.filter((name) => name !== '' && name !== 'identity');
-  return applied.length === 0 ? null : applied.join(', ');
-}
-
-/**
- * Decodes a body with a Content-Encoding (RFC 9110, 8.4), in milliseconds. Throws `too_large` if the decoded body exceeds
- * the limit.
- */
-export function decodeBody(bytes: Uint8Array, encoding: string): EncodedBody {
-  const names = encoding.split(', ');
-  if (names.length > encodingsMax || !names.every((name) => decoders.has(name))) {
-    return { encoding, content: unsupported };
-  }
-  let content = bytes;
-  // The encoding that was applied last is decoded first.
-  for (const name of names.toReversed()) {
-    let decoded: Uint8Array | undefined;
-    for (const decode of decoders.get(name) ?? []) decoded ??= attempt(decode, content);
-    if (decoded === undefined) return { encoding, content: undecodable };
-    content = decoded;
-  }
-  return { encoding, content };
-}
-
-function attempt(decode: Decoder, content: Uint8Array): Uint8Array | undefined {
-  try {
-    return decode(content, bounds);
-  } catch (error) {
-    if (error instanceof RangeError || errorCodeOf(error) === 'ERR_BUFFER_TOO_LARGE') {
-      throw new AppError('too_large', `The decoded body is larger than ${bodyBytesMax} bytes.`);
-    }
-    return undefined;
-  }
-}
-
-const unsupported: Fault = {
-  code: 'unsupported-encoding',
-  index: null,
-  message: `The Content-Encoding is not supported. Send one of ${knownEncodings}, or none.`,
-};
-const undecodable: Fault = {
-  code: 'undecodable-body',
-  index: null,
-  message: 'The body cannot be decoded with its Content-Encoding.',
-};

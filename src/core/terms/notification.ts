@@ -145,7 +145,6 @@ export const faultCodes = [
   'event-missing',
   'product-id-missing',
   'unsupported-encoding',
-  'undecodable-body',
   'ack-id-reused',
   'not-storable',
 ] as const;

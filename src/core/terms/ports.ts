@@ -14,8 +14,6 @@ import type { notificationSchema, quarantineSchema } from './read-models.ts';
 /** A request body, or an entry of a queue, as received, with its metadata. */
 export interface Delivery {
   body: Uint8Array;
-  /** Set for a body with a Content-Encoding. */
-  encoded?: EncodedBody | undefined;
   /** Subscription name, for a push the one in the URL path; null for a path without a name. */
   subscription: string | null;
   receivedAtUs: number;
@@ -24,25 +22,11 @@ export interface Delivery {
   headers: readonly string[];
 }
 
-/** Returns the JSON of a delivery: the decoded body. */
-export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
-  return encoded?.content instanceof Uint8Array ? encoded.content : body;
-}
-
-/** Content-Encoding of a body, and the decoded content or the decoding fault. */
-export interface EncodedBody {
-  /** Encodings in lower case, in the order in which they were applied: `gzip`. */
-  encoding: string;
-  content: Uint8Array | Fault;
-}
-
 /** A body, byte for byte as received. */
 export interface OriginalBody {
   /** Shared by all notifications of the same body. */
   bodyId: number;
   bytes: Uint8Array;
-  /** Content-Encoding; null without one. */
-  encoding: string | null;
 }
 
 /** Result of a delivery. Everything it reports is already on disk. */
@@ -113,12 +97,9 @@ export interface NotificationLog {
    * shift nor repeat the remaining ones. Rejects with `unavailable` when the store cannot be read.
    */
   find(query: NotificationQuery): AsyncIterable<NotificationRow>;
-  /**
-   * Returns the JSON body of a notification, decoded if it had a Content-Encoding and otherwise byte for byte.
-   * Rejects with `not_found`.
-   */
+  /** Returns the body of a notification, byte for byte. Rejects with `not_found`. */
   body(position: number): Promise<Uint8Array>;
-  /** Returns the same body byte for byte, not decoded. Rejects with `not_found`. */
+  /** Returns the same body with its id. Rejects with `not_found`. */
   original(position: number): Promise<OriginalBody>;
   /** Returns the highest position assigned so far; 0 for an empty log. */
   lastPosition(): Promise<number>;
@@ -158,8 +139,6 @@ export interface QuarantineEntry extends QuarantineRow {
   headers: string[];
   /** Byte for byte as received. */
   body: Uint8Array;
-  /** Content-Encoding; null without one. */
-  encoding: string | null;
 }
 
 export interface Quarantine {
@@ -289,7 +268,7 @@ export const summaryStates = ['waiting', 'done'] as const;
 
 export type SummaryState = (typeof summaryStates)[number];
 
-/** Maximum size, encoded and decoded (design, interface contract). */
+/** Maximum size (design, interface contract). */
 export const bodyBytesMax = 2 ** 20;
 
 /** Maximum nesting; records of the catalogue have about ten levels. */

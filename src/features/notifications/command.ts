@@ -59,10 +59,12 @@ export const queryCommand = defineCommand('query', {
       .option('--before <position>', 'only rows before this row (lower positions)', wholeNumber());
     return addTableFlags(addOutputForms(command, outputForms))
       .addOption(
-        new Option(
-          '--body',
-          'print only the original body, byte for byte (compressed if the push was compressed)',
-        ).conflicts(['output', 'json', 'columns', 'wide']),
+        new Option('--body', 'print only the original body, byte for byte').conflicts([
+          'output',
+          'json',
+          'columns',
+          'wide',
+        ]),
       )
       .addCommand(driftCommand(io));
   },
@@ -122,8 +124,7 @@ async function nothingMatches({ name }: QueryFlags, reader: StoreReader): Promis
 }
 
 /**
- * Prints bodies byte for byte, still compressed if they had a Content-Encoding, with a line break between two. A body
- * with several notifications is printed once.
+ * Prints bodies byte for byte, with a line break between two. A body with several notifications is printed once.
  */
 async function writeBodies(
   { reader, stdout }: Io & Pick<Parts, 'reader'>,

@@ -96,7 +96,7 @@ export function notificationRoute(log: NotificationLog): ApiRoute {
     path: '/api/notification',
     operationId: 'showNotification',
     summary: 'One notification with its body',
-    description: 'The body is decoded text: its content encoding is removed.',
+    description: 'The body is decoded text.',
     query: oneQuery,
     answer: notificationJson.extend({ body: z.string() }),
     respond: async ({ position }, _url, signal) => {

@@ -96,7 +96,7 @@ function headersPanel(entry: QuarantineEntry): Html {
   return panel('Headers', plainText(shown, 'Headers'), 'without credentials');
 }
 
-function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
+function bodyPanel({ id, body, bodyBytes }: QuarantineEntry): Html {
   if (bodyBytes === 0) return panel('Body', emptyState('The body is empty.'));
   const isCut = body.length > shownBytes;
   // `stream`: does not end with a part of a character.
@@ -104,13 +104,9 @@ function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
   const note = isCut
     ? html`<p class="note">The first ${sizeText(shownBytes)} of ${sizeText(bodyBytes)} are shown. To print all:</p>${command(`earshot quarantine show ${id}`)}`
     : '';
-  const encoded =
-    encoding === null
-      ? ''
-      : html`<p class="note">The body has the Content-Encoding ${encoding}, and is shown as received.</p>`;
   return panel(
     'Body',
-    html`${encoded}${plainText(text.split(/\r?\n/), 'Body')}${note}`,
+    html`${plainText(text.split(/\r?\n/), 'Body')}${note}`,
     'Plain text. Control characters and marks of text direction are shown as codes.',
   );
 }

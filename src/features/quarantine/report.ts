@@ -44,7 +44,6 @@ export function bodyReport(entry: QuarantineEntry): report.Report {
         ['path', report.code(pathOf(entry.subscription))],
         ['source', entry.source],
         ['bytes', entry.bodyBytes],
-        ['encoding', entry.encoding],
       ),
       report.commands(
         ['Save the body to a file', `earshot quarantine show ${id} --body > body-${id}`],

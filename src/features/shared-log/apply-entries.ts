@@ -161,28 +161,23 @@ function applyDelivery(
   entry: EntryDelivery,
   outcomes: readonly ItemOutcome[],
 ): void {
-  const { encoding, faults, retryOf } = entry;
-  const delivery = {
-    ...entry,
-    // Without its content, which only a new decision would need.
-    encoded: encoding === null ? undefined : { encoding, content: entry.body },
-  };
+  const { body, faults, retryOf } = entry;
   const nextId = bodies.nextId();
   for (const [i, notification] of entry.notifications.entries()) {
     const decided = outcomes[i];
     if (decided === undefined) throw new Error('An outcome of an entry is missing.');
-    write(database, delivery, notification, { decided, bodyId: nextId });
+    write(database, entry, notification, { decided, bodyId: nextId });
   }
   const isStored = outcomes.some(({ outcome }) => outcome === 'stored');
-  const bodyId = isStored ? bodies.add(delivery) : undefined;
+  const bodyId = isStored ? bodies.add(body) : undefined;
   if (faults.length > 0) {
-    quarantine(database, bodies, { delivery, faults, bodyId });
+    quarantine(database, bodies, { delivery: entry, faults, bodyId });
     return;
   }
   if (retryOf !== null) removeEntries(database, [retryOf]);
   if (!outcomes.some(({ outcome }) => outcome === 'reused')) return;
   countDrift(database, ['ack-id-reused'], entry.receivedAtUs);
-  quarantine(database, bodies, { delivery, faults: [ackIdReused], bodyId, isOnce: true });
+  quarantine(database, bodies, { delivery: entry, faults: [ackIdReused], bodyId, isOnce: true });
 }
 
 function write(

@@ -118,7 +118,7 @@ function copiedPart(database: Database, part: TablePart): CopiedPart {
   const rows = part.rows as unknown as NotificationRow[];
   return {
     ...encoded,
-    keys: rows.map((row) => keyOf(row, reader.content(row.body_id))),
+    keys: rows.map((row) => keyOf(row, reader.body(row.body_id))),
     lastPosition: rows.at(-1)?.position ?? 0,
   };
 }

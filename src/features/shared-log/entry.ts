@@ -8,7 +8,7 @@ import {
   lacksRecord,
   type Notification,
 } from '../../core/terms/notification.ts';
-import { contentOf, type Delivery } from '../../core/terms/ports.ts';
+import type { Delivery } from '../../core/terms/ports.ts';
 import {
   type MissingEvent,
   subscriptionEvents,
@@ -35,8 +35,6 @@ import type { TablePart } from './table-parts.ts';
 export interface EntryDelivery
   extends Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source' | 'headers'> {
   body: Uint8Array;
-  /** Content-Encoding; null without one. */
-  encoding: string | null;
   notifications: EntryNotification[];
   faults: readonly Fault[];
   drift: readonly DriftShape[];
@@ -217,11 +215,8 @@ function prepareDelivery(
   delivery: Delivery,
   retryOf: number | null,
 ): { entry: EntryDelivery; items: LogItem[] } {
-  const { body, encoded, receivedAtUs, subscription, source } = delivery;
-  const entry = {
-    ...{ receivedAtUs, subscription, source, body, encoding: encoded?.encoding ?? null, retryOf },
-    headers: delivery.headers,
-  };
+  const { body, headers, receivedAtUs, subscription, source } = delivery;
+  const entry = { receivedAtUs, subscription, source, body, headers, retryOf };
   try {
     const { notifications, faults, drift } = readDelivery(delivery);
     const items = notifications.map((one) => itemOf(delivery, one));
@@ -243,7 +238,7 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
   const isCompared = ackId !== null && source === 'push';
   const stateUs =
     event === 'modified' && source !== 'reconcile'
-      ? modificationDateUs(contentOf(delivery), index)
+      ? modificationDateUs(delivery.body, index)
       : null;
   return {
     key: hex(key),
@@ -252,7 +247,7 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
     subscription,
     product: digestOf(productId.toLowerCase()),
     event: eventName(event),
-    content: isCompared ? itemDigest(contentOf(delivery), index) : null,
+    content: isCompared ? itemDigest(delivery.body, index) : null,
     isPush: source !== 'reconcile' && !(event === 'modified' && lacksRecord(source, notification)),
     stateMs: stateUs === null ? null : millisecondOf(stateUs),
     notificationMs: notificationDateUs === null ? null : millisecondOf(notificationDateUs),
@@ -260,7 +255,7 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
   };
 }
 
-function recoveredItem(event: Omit<MissingEvent, 'body' | 'encoded'>): LogItem {
+function recoveredItem(event: Omit<MissingEvent, 'body'>): LogItem {
   const { subscription, productId, event: name, eventUs } = event;
   return {
     key: hex(dedupeKey(recoveredIdentityOf(event))),

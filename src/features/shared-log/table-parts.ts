@@ -6,7 +6,6 @@ import { type Database, prepared } from '../../store/engine/database.ts';
 export const ownTables: ReadonlySet<string> = new Set([
   'notification',
   'body',
-  'body_encoding',
   'backup_run',
   'compaction',
   'shared_log',
@@ -25,7 +24,7 @@ export interface TablePart {
   table: string;
   rows: Row[];
   /** Bodies that the rows refer to. */
-  bodies: { id: number; bytes: Uint8Array; encoding: string | null }[];
+  bodies: { id: number; bytes: Uint8Array }[];
 }
 
 /** Returns the names of all state tables. */
@@ -66,7 +65,7 @@ export function* partsOf(
     bytes += Object.values(row).reduce<number>((sum, value) => sum + sizeOf(value), 0);
     const id = Number(row.body_id);
     if (row.body_id !== undefined && part.bodies.every((body) => body.id !== id)) {
-      const body = { id, bytes: reader.storedBody(id), encoding: reader.encoding(id) };
+      const body = { id, bytes: reader.storedBody(id) };
       part.bodies.push(body);
       bytes += body.bytes.length;
     }
@@ -91,12 +90,7 @@ export function clearStateTables(database: Database): void {
 /** Writes the rows of a part. A row of a known notification keeps its body, which never changes. */
 export function writePart(database: Database, { table, rows, bodies }: TablePart): void {
   const writer = createBodyWriter(database);
-  const ids = new Map(
-    bodies.map(({ id, bytes, encoding }) => {
-      const encoded = encoding === null ? undefined : { encoding, content: bytes };
-      return [id, writer.add({ body: bytes, encoded })];
-    }),
-  );
+  const ids = new Map(bodies.map(({ id, bytes }) => [id, writer.add(bytes)]));
   writer.end();
   for (const row of rows) {
     const names = Object.keys(row);

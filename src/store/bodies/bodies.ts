@@ -1,9 +1,7 @@
 /** Storage of bodies: several in one compressed frame (a pack), with a versioned dictionary. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
-import { decodeBody } from '../../core/http/request-body.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import { contentOf, type Delivery } from '../../core/terms/ports.ts';
 import { perConnection, prepared } from '../engine/database.ts';
 import dictionary1 from './dictionary-1.json' with { type: 'json' };
 
@@ -125,26 +123,18 @@ export interface BodyReader {
   body(id: number): Buffer | undefined;
   /** Returns a body that must exist, as a copy that can be sent to another thread. */
   storedBody(id: number): Uint8Array;
-  /** Returns the Content-Encoding of a body, or null. */
-  encoding(id: number): string | null;
-  /** Returns the JSON of a body: decoded when it has a Content-Encoding. */
-  content(id: number): Uint8Array | undefined;
 }
 
 const rowSql =
   'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1';
 
-const encodingsSql =
-  'SELECT body_id AS id, encoding FROM body_encoding WHERE body_id >= ? AND body_id < ?';
-
 /** Returns the body reader of a connection. It caches the last pack: bodies are mostly read in order. */
 export const bodyReader = perConnection((database) => createBodyReader(database, 'connection'));
 
-/** The last pack that was read, with the Content-Encoding of each of its bodies. */
+/** The last pack that was read. */
 interface OpenPack {
   row: StoredRow;
   bodies: Buffer[];
-  encodings: ReadonlyMap<number, string>;
 }
 
 /**
@@ -163,11 +153,7 @@ export function createBodyReader(
     if (row === undefined || id >= row.id + row.bodies) return undefined;
     const isSame = last?.row.id === row.id && last.row.bytes.equals(row.bytes);
     const bodies = isSame && last !== undefined ? last.bodies : unpackBodies(row);
-    const encodings = prepared<[number, number], { id: number; encoding: string }>(
-      database,
-      encodingsSql,
-    ).all(row.id, row.id + row.bodies);
-    last = { row, bodies, encodings: new Map(encodings.map((one) => [one.id, one.encoding])) };
+    last = { row, bodies };
     return last;
   };
   const body = (id: number): Buffer | undefined => {
@@ -176,14 +162,6 @@ export function createBodyReader(
   };
   return {
     body,
-    encoding: (id) => packOf(id)?.encodings.get(id) ?? null,
-    content: (id) => {
-      const pack = packOf(id);
-      const bytes = pack?.bodies[id - pack.row.id];
-      const name = pack?.encodings.get(id);
-      if (bytes === undefined || name === undefined) return bytes;
-      return contentOf({ body: bytes, encoded: decodeBody(bytes, name) });
-    },
     storedBody: (id) => {
       const stored = body(id);
       if (stored === undefined) throw new Error(`The log refers to a missing body: ${id}.`);
@@ -196,8 +174,8 @@ export interface BodyWriter {
   /** Returns the id of the next body. */
   nextId(): number;
   /** Adds a body and returns its id. It is in the table after `end`. */
-  add(delivery: Pick<Delivery, 'body' | 'encoded'>): number;
-  /** Returns the content of a body that was added and is not in the table yet, or undefined. */
+  add(body: Uint8Array): number;
+  /** Returns a body that was added and is not in the table yet, or undefined. */
   pending(id: number): Uint8Array | undefined;
   /** Writes the added bodies. Called last in each transaction. */
   end(): void;
@@ -217,24 +195,17 @@ const nextFreeIdSql = 'SELECT coalesce((SELECT id + bodies FROM body ORDER BY id
 /** Creates a writer for the current transaction. Not reusable: other programs may write between transactions. */
 export function createBodyWriter(database: Database): BodyWriter {
   const firstId = Number(prepared(database, nextFreeIdSql).pluck().get());
-  const added: Pick<Delivery, 'body' | 'encoded'>[] = [];
+  const added: Uint8Array[] = [];
   const nextId = () => firstId + added.length;
   return {
     nextId,
-    add: (delivery) => {
+    add: (body) => {
       const id = nextId();
-      added.push(delivery);
-      if (delivery.encoded !== undefined) {
-        const insert = prepared(database, 'INSERT OR REPLACE INTO body_encoding VALUES (?, ?)');
-        insert.run(id, delivery.encoded.encoding);
-      }
+      added.push(body);
       return id;
     },
-    pending: (id) => {
-      const delivery = added[id - firstId];
-      return delivery && contentOf(delivery);
-    },
-    end: () => insertBodies(database, firstId, packBatch(added.map(({ body }) => body))),
+    pending: (id) => added[id - firstId],
+    end: () => insertBodies(database, firstId, packBatch(added)),
   };
 }
 

@@ -16,12 +16,6 @@ export const migrations: readonly string[] = [
       packed BLOB NOT NULL
     ) STRICT;
 
-    -- Content-Encodings, only of bodies that have one. There are few, so that the lookup is cheap for all others.
-    CREATE TABLE body_encoding (
-      body_id INTEGER PRIMARY KEY,
-      encoding TEXT NOT NULL
-    ) STRICT;
-
     -- One row: the bodies before this one are in full packs.
     CREATE TABLE compaction (
       id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -44,12 +44,6 @@ export function unpackDeliveries({ buffer, deliveries }: PackedDeliveries): Deli
   });
 }
 
-/** Returns the memory of a delivery's bodies. */
-function bodyBytes({ body, encoded }: Delivery): number {
-  const content = encoded?.content;
-  return body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
-}
-
 /** A change that is small and frequent. */
 export interface SmallChange {
   op: string;
@@ -105,7 +99,7 @@ export class IntakeQueue implements Intake {
   }
 
   async accept(delivery: Delivery): Promise<Receipt> {
-    const bytes = bodyBytes(delivery);
+    const bytes = delivery.body.byteLength;
     if (this.#bytes + bytes > this.#bytesMax) {
       throw new AppError('unavailable', 'The intake queue is full.');
     }

@@ -1,7 +1,6 @@
 /** The quarantine: bodies that are not notifications or contain an item that is not. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
-import { decodeBody } from '../../core/http/request-body.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { Fault } from '../../core/terms/notification.ts';
 import type { Delivery, QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
@@ -38,11 +37,8 @@ export const quarantineReads = {
     ).get(id);
     if (row === undefined) throw unknownBody(id);
     const { headers, ...rest } = row;
-    const reader = bodyReader(database);
-    const body = reader.storedBody(row.bodyId);
-    const encoding = reader.encoding(row.bodyId);
-    const pairs = JSON.parse(headers) as [string, string][];
-    return { ...toRow(rest, body.length), headers: pairs.flat(), body, encoding };
+    const body = bodyReader(database).storedBody(row.bodyId);
+    return { ...toRow(rest, body.length), headers: headersIn(headers), body };
   },
 };
 
@@ -82,7 +78,7 @@ export function quarantine(
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     ...[receivedAtUs, subscription, source, JSON.stringify(faults)],
-    ...[JSON.stringify(withoutCredentials(headers)), bodyId ?? bodies.add(delivery), digest],
+    ...[JSON.stringify(withoutCredentials(headers)), bodyId ?? bodies.add(body), digest],
   );
   return Number(lastInsertRowid);
 }
@@ -91,19 +87,21 @@ export function quarantine(
 export function quarantinedDelivery(database: Database, id: number): Delivery {
   const row = prepared<
     [number],
-    Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source'> & { bodyId: number }
+    Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source'> & { bodyId: number; headers: string }
   >(
     database,
-    `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId
+    `SELECT received_at_us AS receivedAtUs, subscription, source, headers, body_id AS bodyId
      FROM quarantine WHERE id = ?`,
   ).get(id);
   if (row === undefined) throw unknownBody(id);
-  const { bodyId, ...rest } = row;
-  const reader = bodyReader(database);
-  const body = reader.storedBody(bodyId);
-  const encoding = reader.encoding(bodyId);
-  const encoded = encoding === null ? undefined : decodeBody(body, encoding);
-  return { ...rest, headers: [], body, encoded };
+  const { bodyId, headers, ...rest } = row;
+  const body = bodyReader(database).storedBody(bodyId);
+  return { ...rest, headers: headersIn(headers), body };
+}
+
+/** Returns stored headers as received: names and values, alternating. */
+function headersIn(text: string): string[] {
+  return (JSON.parse(text) as [string, string][]).flat();
 }
 
 /** Returns the header pairs without credentials. */

@@ -77,9 +77,7 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
 }
 
 function body(database: Database, position: number): Uint8Array {
-  const { bodyId, bytes, encoding } = original(database, position);
-  // A copy that can be sent to another thread.
-  return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
+  return original(database, position).bytes;
 }
 
 function original(database: Database, position: number): OriginalBody {
@@ -89,8 +87,7 @@ function original(database: Database, position: number): OriginalBody {
   ).get(position);
   if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
   const { bodyId } = row;
-  const reader = bodyReader(database);
-  return { bodyId, bytes: reader.storedBody(bodyId), encoding: reader.encoding(bodyId) };
+  return { bodyId, bytes: bodyReader(database).storedBody(bodyId) };
 }
 
 export function lastPosition(database: Database): number {

@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
 import { hourUs, millisecondOf, readDateUs } from '../../core/terms/dates.ts';
 import { type Notification, readNotifications } from '../../core/terms/notification.ts';
-import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
+import type { Delivery, PublicationDelay } from '../../core/terms/ports.ts';
 import {
   type CatalogueEvent,
   coversEvent,
@@ -91,7 +91,7 @@ export function writeRecovered(
   const row = { position, key, bodyId: bodies.nextId(), eventUs };
   const written = insertNotification(database, received, item, row);
   if (written === null) return null;
-  bodies.add(event);
+  bodies.add(event.body);
   countRecovered(database, event);
   return written;
 }
@@ -127,7 +127,7 @@ export function recordPush(
   if (candidates.length === 0) return false;
   const known = prepared(database, 'SELECT 1 FROM notification WHERE dedupe_key = ?').get(key);
   if (known !== undefined) return false;
-  const same = sameEvent(candidates, item, contentOf(delivery));
+  const same = sameEvent(candidates, item, delivery.body);
   if (same === undefined) return false;
   writePush(database, { ...delivery, item, key }, same);
   return true;
@@ -209,7 +209,7 @@ function pushedSince(
   const found = Map.groupBy(rows, ({ productId }) => productId.toLowerCase());
   const bodies = bodyReader(database);
   const stateUs = ({ bodyId, bodyIndex }: Pushed): number | null => {
-    const body = bodies.content(bodyId);
+    const body = bodies.body(bodyId);
     return body === undefined ? null : modificationDateUs(body, bodyIndex);
   };
   return (event) => {
@@ -279,7 +279,7 @@ const bodyBytesMax = 64 * 2 ** 10;
  * product or a date, not pushed, or very large. A date in the future (another clock) counts as no delay.
  */
 export function publicationDelay(delivery: Delivery): PublicationDelay | null {
-  const body = contentOf(delivery);
+  const body = delivery.body;
   const { subscription, receivedAtUs, source } = delivery;
   if (source === 'reconcile' || body.byteLength > bodyBytesMax) return null;
   const document = bodyDocument(body);

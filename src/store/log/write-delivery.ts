@@ -11,7 +11,7 @@ import {
   type Reading,
   readNotifications,
 } from '../../core/terms/notification.ts';
-import { contentOf, type Delivery, type Receipt } from '../../core/terms/ports.ts';
+import type { Delivery, Receipt } from '../../core/terms/ports.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
@@ -126,7 +126,7 @@ function store(batch: Batch, delivery: Delivery, items: readonly Notification[])
     return upsert(batch, delivery, item, target);
   });
   const stored = rows.filter((row) => row === 'stored').length;
-  const bodyId = stored > 0 ? bodies.add(delivery) : undefined;
+  const bodyId = stored > 0 ? bodies.add(delivery.body) : undefined;
   const duplicates = rows.length - stored;
   const receipt: Receipt =
     stored > 0 ? { outcome: 'stored', stored, duplicates } : { outcome: 'duplicate', duplicates };
@@ -139,7 +139,7 @@ type WrittenRow = 'stored' | 'duplicate' | 'reused';
 /** Returns the unique key of a notification. */
 export function keyOf(delivery: Delivery, item: Notification): Uint8Array {
   const { subscription } = delivery;
-  const bodyDigest = () => hash('sha256', contentOf(delivery), 'hex');
+  const bodyDigest = () => hash('sha256', delivery.body, 'hex');
   return dedupeKey(identityOf(item, { subscription, bodyDigest }));
 }
 
@@ -218,14 +218,14 @@ function createComparison(database: Database, bodies: BodyWriter) {
   let last: { body: Uint8Array; knownId: number; stored: Uint8Array; isEqual: boolean } | undefined;
   const storedBody = (id: number): Uint8Array | undefined => {
     try {
-      return bodies.pending(id) ?? reader.content(id);
+      return bodies.pending(id) ?? reader.body(id);
     } catch (error) {
       if (isAppError(error)) return undefined;
       throw error;
     }
   };
   return (known: KnownRow, delivery: Delivery, item: Notification, bodyId: number) => {
-    const body = contentOf(delivery);
+    const { body } = delivery;
     if (item.ackId === null || delivery.source !== 'push' || known.source !== 'push') return true;
     const { bodyId: knownId } = known;
     if (last?.body !== body || last.knownId !== knownId) {
@@ -245,10 +245,29 @@ export function itemIn(document: unknown, index: number): unknown {
   return Array.isArray(document) ? document[index] : document;
 }
 
-/** Reads the content of a delivery. When it cannot be decoded, the result has that fault. */
-export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
-  if (encoded === undefined) return readNotifications(body);
-  const { content } = encoded;
-  if (content instanceof Uint8Array) return readNotifications(content);
-  return { notifications: [], faults: [content], drift: [] };
+/**
+ * Parses a delivery. A push with a Content-Encoding is not decoded: senders do not compress what nobody offers. Other
+ * deliveries have the headers of an answer, whose body is already decoded.
+ */
+export function readDelivery({
+  body,
+  headers,
+  source,
+}: Pick<Delivery, 'body' | 'headers' | 'source'>): Reading {
+  if (source !== 'push' || !isEncoded(headers)) return readNotifications(body);
+  return { notifications: [], faults: [unsupportedEncoding], drift: [] };
 }
+
+/** Returns true for a Content-Encoding other than `identity` (RFC 9110, 8.4). */
+function isEncoded(headers: readonly string[]): boolean {
+  const isValue = (i: number) =>
+    i % 2 === 1 && headers[i - 1]?.toLowerCase() === 'content-encoding';
+  const names = headers.filter((_, i) => isValue(i)).flatMap((value) => value.split(','));
+  return names.some((name) => !['', 'identity'].includes(name.trim().toLowerCase()));
+}
+
+const unsupportedEncoding: Fault = {
+  code: 'unsupported-encoding',
+  index: null,
+  message: 'The body has a Content-Encoding. Send it without one.',
+};

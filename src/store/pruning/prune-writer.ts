@@ -101,11 +101,6 @@ function removeBodies(database: Database, from: number, to: number): void {
        AND id <= @to AND id + bodies <= @left AND NOT EXISTS
          (SELECT 1 FROM quarantine WHERE body_id >= body.id AND body_id < body.id + bodies)`,
   ).run({ from, to, left: firstLeft.get() ?? Number.MAX_SAFE_INTEGER });
-  prepared<object>(
-    database,
-    `DELETE FROM body_encoding WHERE body_id <= @to AND body_id >= coalesce((SELECT max(id + bodies)
-       FROM body WHERE id <= body_encoding.body_id), 0)`,
-  ).run({ to });
 }
 
 /** Removes entries of the quarantine; returns their number. */

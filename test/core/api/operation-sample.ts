@@ -32,7 +32,7 @@ export function quarantineRow(id: number): QuarantineEntry {
     ...{ id, receivedAtUs: seenUs, subscription: 'alps', source: 'push', reason: 'not-json' },
     faults: [{ code: 'not-json', index: null, message: 'The body is not JSON.' }],
     bodyBytes: body.length,
-    ...{ headers: ['Content-Type', 'text/plain'], body, encoding: null },
+    ...{ headers: ['Content-Type', 'text/plain'], body },
   };
 }
 

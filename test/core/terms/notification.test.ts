@@ -79,11 +79,7 @@ describe('a body', () => {
   });
 });
 
-type GivenElsewhere =
-  | 'unsupported-encoding'
-  | 'undecodable-body'
-  | 'ack-id-reused'
-  | 'not-storable';
+type GivenElsewhere = 'unsupported-encoding' | 'ack-id-reused' | 'not-storable';
 
 /** Every code of the reader. */
 const faultExamples = {

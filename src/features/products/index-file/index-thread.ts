@@ -337,7 +337,7 @@ function recordOf(reading: LogReading, { bodyId, bodyIndex }: LogRow): ProductRe
 
 function readBody(bodies: BodyReader, bodyId: number): Uint8Array | undefined {
   try {
-    return bodies.content(bodyId);
+    return bodies.body(bodyId);
   } catch (error) {
     // A damaged body is skipped; an unreadable log ends the batch.
     if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });

@@ -230,7 +230,7 @@ function inLog<Result>(
   );
   if (place === undefined) return null;
   try {
-    const body = bodies.content(place.bodyId);
+    const body = bodies.body(place.bodyId);
     return body === undefined ? null : read(body, place.bodyIndex);
   } catch (error) {
     // A damaged body counts as missing; an unreadable log fails the query.

@@ -19,6 +19,7 @@ import type { HourCoverage } from './completeness.ts';
 import type { ReconcileConfig } from './settings.ts';
 import {
   type FoundMissing,
+  hourKey,
   noCounts,
   type OutcomeCounts,
   type ReconcileProgress,
@@ -153,7 +154,8 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
       const { productId, productName, eventUs } = listed;
       const key = hourKey(task, hourOf(eventUs));
       const hour = counted.get(key) ?? noCounts();
-      counted.set(key, hour);
+      // The first hour is counted from the beginning of the subscription.
+      if (!task.isEarlier) counted.set(key, hour);
       for (const counts of [hour, report]) {
         counts.expected += 1;
         counts[outcome] += 1;
@@ -174,7 +176,9 @@ async function saveHours(
   const { task } = report;
   const { subscription, event } = task;
   const comparedAtUs = context.nowUs();
-  const later = options.tasks.slice(tasksDone + 1).filter((one) => isSameKind(one, task));
+  const later = options.tasks
+    .slice(tasksDone + 1)
+    .filter((one) => one.subscription === subscription && one.event === event);
   const whole: HourCoverage[] = [];
   let at = fromUs;
   for (; at < task.toUs && Math.min(at + hourUs, task.toUs) <= upToUs; at += hourUs) {
@@ -183,24 +187,13 @@ async function saveHours(
     const key = hourKey(task, at);
     const counts = counted.get(key) ?? noCounts();
     counted.delete(key);
-    // The current hour is not complete, and the hour of the beginning is counted from then on.
-    const isPartial = endUs > comparedAtUs || (task.isEarlier && endUs > task.toUs);
-    if (!isPartial) whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
+    // The current hour is not complete.
+    if (endUs > comparedAtUs) continue;
+    whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
   }
-  if (options.mode === 'preview' || !options.coverage) return at;
+  if (options.mode === 'preview' || !options.coverage || task.isEarlier) return at;
   for (let i = 0; i < whole.length; i += rowsMax) {
     await context.completeness.saveCoverage(whole.slice(i, i + rowsMax));
   }
   return at;
 }
-
-function isSameKind(one: ReconcileTask, other: ReconcileTask): boolean {
-  return (
-    one.subscription === other.subscription &&
-    one.event === other.event &&
-    one.isEarlier === other.isEarlier
-  );
-}
-
-const hourKey = ({ subscription, event, isEarlier }: ReconcileTask, at: number) =>
-  `${subscription} ${event} ${isEarlier} ${at}`;

@@ -270,7 +270,8 @@ function earlyWindow(
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }
 
-const hourKey = (kind: { subscription: string; event: string }, at: number) =>
+/** Key of an hour of one kind of event. */
+export const hourKey = (kind: { subscription: string; event: string }, at: number) =>
   `${kind.subscription} ${kind.event} ${at}`;
 
 /** Sorts windows, oldest first, and joins adjacent and overlapping ones. */

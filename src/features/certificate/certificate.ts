@@ -4,9 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { AppError } from '../../core/terms/app-error.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
-import { type Finding, finding } from '../../core/terms/evaluation.ts';
-import { type Fault, faultError, faultOf, nextStepOf } from '../../core/terms/faults.ts';
+import { type Fault, faultError, faultOf } from '../../core/terms/faults.ts';
 
 export interface CertificateFiles {
   cert: string;
@@ -72,20 +70,4 @@ export function certificateFault(
   if (notAfterUs <= nowUs) return faultOf('CERT_HAS_EXPIRED');
   if (selfSigned) return faultOf('DEPTH_ZERO_SELF_SIGNED_CERT');
   return host === undefined || covers(host) ? null : faultOf('ERR_TLS_CERT_ALTNAME_INVALID');
-}
-
-/** Checks the files for `earshot doctor`. Throws as `loadCertificateFiles` does. */
-export function checkCertificateFiles(
-  files: CertificateFiles,
-  expected: { host: string | undefined; nowUs: number },
-): Finding {
-  const loaded = loadCertificateFiles(files);
-  const fault = certificateFault(loaded, expected);
-  if (fault !== null) {
-    const text = `${files.cert}: ${fault.clause}.`;
-    const found = finding('certificate', 'critical', text, nextStepOf(fault));
-    return { ...found, code: 'configuration' };
-  }
-  const day = formatDateUs(loaded.notAfterUs).slice(0, 10);
-  return finding('certificate', 'ok', `Key and certificate match. Valid until ${day}.`);
 }

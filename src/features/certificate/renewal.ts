@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { dayUs, hourUs, minuteUs, shortDateUs } from '../../core/terms/dates.ts';
-import { type Finding, finding } from '../../core/terms/evaluation.ts';
+import { dayUs, hourUs, minuteUs } from '../../core/terms/dates.ts';
 import { faultError } from '../../core/terms/faults.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 import { checkKeyPair, type LoadedCertificate } from './certificate.ts';
@@ -141,16 +140,4 @@ export function renewalStatus(dataDir: string, { directoryUrl, host }: Issue) {
   const state = readState(dataDir, { directoryUrl, host });
   const renewsAtUs = certificate && renewalDueUs(certificate, state.window?.renewAtUs ?? null);
   return { saved, certificate, state, renewsAtUs };
-}
-
-/** Checks, for `earshot doctor`, that the last attempt succeeded. A failure is a warning: the next attempt is automatic. */
-export function checkRenewal(dataDir: string, issue: Issue): Finding {
-  const { renewsAtUs, state } = renewalStatus(dataDir, issue);
-  if (state.lastFailure !== null) {
-    const text = `The last attempt failed. ${state.lastFailure.text}`;
-    return finding('certificate', 'warning', text, 'Retry with `earshot certificate renew`.');
-  }
-  const none = `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
-  const text = renewsAtUs === null ? none : `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
-  return finding('certificate', 'ok', text);
 }

@@ -1,11 +1,11 @@
 /** The certificate in the status, on the page and in the doctor, and its alert. */
 
 import { z } from 'zod';
-import { type DoctorSettings, type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
+import { type DoctorSlot, needsOf } from '../../core/doctor/steps.ts';
 import { flag, moment, seconds, toSeconds } from '../../core/status/gauge.ts';
 import type { Status } from '../../core/status/status.ts';
 import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status.ts';
-import { dayUs } from '../../core/terms/dates.ts';
+import { dayUs, formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
 import {
   checkOf,
   type Evaluation,
@@ -18,10 +18,11 @@ import {
   problem,
   type Situation,
 } from '../../core/terms/evaluation.ts';
+import { nextStepOf } from '../../core/terms/faults.ts';
 import * as report from '../../core/terms/report.ts';
 import { lengthText, momentText, quoted } from '../../core/terms/text.ts';
-import { checkCertificateFiles, loadCertificateFiles } from './certificate.ts';
-import { checkRenewal, renewalStatus } from './renewal.ts';
+import { certificateFault, loadCertificateFiles } from './certificate.ts';
+import { renewalStatus } from './renewal.ts';
 import type { TlsConfig } from './settings.ts';
 
 const timeUs = z.number().nullable();
@@ -188,22 +189,42 @@ export function endpointBlocks({ certificate, behindProxy, parts }: Status): rep
 
 /** The doctor's check of the certificate: no step if no public listener is configured. */
 export const stepsOf: DoctorSlot['stepsOf'] = async (settings, { nowUs }) => {
-  if (!settings.hasEndpoint) return [];
-  const run = async () => [checkCertificate(settings, nowUs())];
-  return [{ name: 'certificate', needs: needsOf(settings.serve), run }];
+  const { hasEndpoint, serve, publicUrl, dataDir } = settings;
+  if (!hasEndpoint) return [];
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  const run = async () => [
+    checkCertificate(serve?.tls ?? { kind: 'off' }, { host, dataDir, nowUs: nowUs() }),
+  ];
+  return [{ name: 'certificate', needs: needsOf(serve), run }];
 };
 
-/** Checks the configured kind of certificate. */
-function checkCertificate({ serve, publicUrl, dataDir }: DoctorSettings, nowUs: number): Finding {
-  const check = 'certificate';
-  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+/** Checks the configured kind of certificate. A failed renewal is a warning: the next attempt is automatic. */
+export function checkCertificate(
+  tls: TlsConfig,
+  { host, dataDir, nowUs }: { host: string | undefined; dataDir: string; nowUs: number },
+): Finding {
+  const ok = (text: string) => finding('certificate', 'ok', text);
+  if (tls.kind === 'off') return ok('EARSHOT_TLS=off: the proxy provides the certificate.');
   try {
-    if (serve?.tls.kind === 'acme') return checkRenewal(dataDir, serve.tls);
-    if (serve?.tls.kind === 'files') return checkCertificateFiles(serve.tls, { host, nowUs });
-    return finding(check, 'ok', 'EARSHOT_TLS=off: the proxy provides the certificate.');
+    const { certificate, renewsAtUs, status } = readCertificateStatus(tls, dataDir);
+    if (status.lastFailure !== null) {
+      const text = `The last attempt failed. ${status.lastFailure}`;
+      return finding('certificate', 'warning', text, 'Retry with `earshot certificate renew`.');
+    }
+    if (renewsAtUs !== null) return ok(`Next renewal: ${shortDateUs(renewsAtUs)} UTC.`);
+    if (tls.kind === 'acme' || certificate === null)
+      return ok(`There is no certificate for ${host} yet. \`earshot start\` orders it.`);
+    const fault = certificateFault(certificate, { host, nowUs });
+    if (fault !== null) {
+      const text = `${tls.cert}: ${fault.clause}.`;
+      const found = finding('certificate', 'critical', text, nextStepOf(fault));
+      return { ...found, code: 'configuration' };
+    }
+    const day = formatDateUs(certificate.notAfterUs).slice(0, 10);
+    return ok(`Key and certificate match. Valid until ${day}.`);
   } catch (error) {
     const nextStep =
       'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
-    return failedFinding(check, error, nextStep);
+    return failedFinding('certificate', error, nextStep);
   }
 }

@@ -5,10 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allFaults } from '../../../src/core/terms/faults.ts';
-import {
-  checkCertificateFiles,
-  loadCertificateFiles,
-} from '../../../src/features/certificate/certificate.ts';
+import { loadCertificateFiles } from '../../../src/features/certificate/certificate.ts';
+import { checkCertificate } from '../../../src/features/certificate/status.ts';
 import {
   createCertificateAuthority,
   type KeyedCertificate,
@@ -83,7 +81,7 @@ function encrypted(pem: string): string {
 
 describe('the check of certificate files', () => {
   const find = (given: KeyedCertificate, host: string | undefined) =>
-    checkCertificateFiles(createFolder(given).files, { host, nowUs });
+    checkCertificate({ kind: 'files', ...createFolder(given).files }, { host, dataDir: '', nowUs });
 
   it('is ok when they match each other and the name, and fails with the reason', async () => {
     const text = 'Key and certificate match. Valid until 2026-05-31.';

@@ -79,7 +79,7 @@ export async function startSandbox(options: SandboxOptions) {
   const opened = servers.move();
   /**
    * Resolves when `count` products or all records are published and every notification is delivered or
-   * lost, except in queues, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.
+   * lost, except in queues, or when the sandbox is closed.
    */
   const finished = publisher.run(signal).then(parts.record.totals);
   return {

@@ -99,4 +99,4 @@ it('some days with outages, losses, a pause and a replacement end with a log of 
     expect(code, err).toBe(0);
   }
   expect(readLog(history.dataDir)).toEqual(logged);
-}, 180_000);
+}, 300_000);

@@ -55,27 +55,13 @@ export type Dispatcher = ReturnType<typeof createDispatcher>;
 /** Creates a dispatcher. Reads the certificate authorities at the first delivery. */
 export function createDispatcher(options: DispatcherOptions) {
   const { record, faults, signal, retryDelaysMs } = options;
-  const waiting = new Set<() => void>();
-  const failures: unknown[] = [];
-  let open = 0;
-  let idle = 0;
-
-  const wakeAll = () => {
-    for (const wake of waiting) wake();
-    waiting.clear();
-  };
-  const until = async (isReached: () => boolean) => {
-    while (!isReached()) await new Promise<void>((resolve) => waiting.add(resolve));
-    if (failures.length > 0) throw failures[0];
-  };
-  const idleFor = async (delayMs: number) => {
-    idle += 1;
-    wakeAll();
-    try {
-      return await options.clock.waitUntil(options.clock.now() + delayMs, signal);
-    } finally {
-      idle -= 1;
-    }
+  /** Notifications and duplicates that are not settled, and their attempts. */
+  const open = new Set<Promise<unknown>>();
+  const attempts = new Set<Promise<unknown>>();
+  const track = <Result>(all: Set<Promise<unknown>>, one: Promise<Result>): Promise<Result> => {
+    const tracked = one.finally(() => all.delete(tracked));
+    all.add(tracked);
+    return tracked;
   };
   const recipientOf = createRecipients(options);
 
@@ -93,24 +79,27 @@ export function createDispatcher(options: DispatcherOptions) {
       const { body, ...key } = builder.build({ event, product, atMs, shape });
       const sequence = record.open(key);
       const plan = planDelivery(rates, random, retryDelaysMs.length + 1);
-      open += 1;
-      void deliver({ sequence, body, plan, subscription, agent }, options, idleFor)
-        .catch((error: unknown) => failures.push(error))
-        .finally(() => {
-          open -= 1;
-          wakeAll();
-        });
+      const task = { sequence, body, plan, subscription, agent };
+      const makeAttempt: MakeAttempt = (planned) =>
+        track(attempts, attempt(task, options, planned));
+      void track(open, deliver(task, options, makeAttempt));
       return sequence;
     },
-    /** Resolves when fewer than `openMax` notifications are open. Rejects with an error thrown by `onSettled`. */
-    capacity: (openMax: number) => until(() => signal.aborted || open < openMax),
-    /** Resolves when no notification or duplicate is open. Rejects like `capacity`. */
-    drained: () => until(() => open === 0),
-    /** Resolves when all open notifications are idle, e.g. wait for a retry. Rejects like `capacity`. */
+    /** Resolves when fewer than `openMax` notifications are open. */
+    capacity: async (openMax: number) => {
+      while (!signal.aborted && open.size >= openMax) await Promise.race(open);
+    },
+    /** Resolves when no notification or duplicate is open. */
+    drained: async () => {
+      while (open.size > 0) await Promise.all(open);
+    },
+    /** Resolves when no attempt is running: all open notifications wait, e.g. for a retry. */
     quiet: async () => {
-      // Lets deliveries that have just become due continue first.
-      await setImmediate();
-      await until(() => open <= idle);
+      do {
+        await Promise.all(attempts);
+        // Lets deliveries continue that have just become due, or got an answer.
+        await setImmediate();
+      } while (attempts.size > 0);
     },
   };
 }
@@ -161,18 +150,20 @@ function planDelivery(faults: Faults, random: Random, attempts: number) {
   };
 }
 
+/** Makes one attempt; resolves with the failure, or null for a success. */
+type MakeAttempt = (planned: Task['plan']['attempts'][number]) => Promise<string | null>;
+
 async function deliver(
-  task: Task,
-  options: DispatcherOptions,
-  idleFor: (delayMs: number) => Promise<boolean>,
+  { sequence, plan }: Task,
+  { record, clock, signal, retryDelaysMs, onSettled }: DispatcherOptions,
+  makeAttempt: MakeAttempt,
 ): Promise<void> {
-  const { sequence, plan } = task;
-  const { record, signal, retryDelaysMs, onSettled } = options;
+  const idleFor = (delayMs: number) => clock.waitUntil(clock.now() + delayMs, signal);
   if (plan.startMs !== null) await idleFor(plan.startMs);
   let failure: string | null = closed;
   for (const [index, planned] of plan.attempts.entries()) {
     if (index > 0 && !(await idleFor(retryDelaysMs[index - 1] ?? 0))) break;
-    failure = await attempt(task, options, planned);
+    failure = await makeAttempt(planned);
     if (failure === null) break;
   }
   // Closing aborts attempts; the endpoint is not the cause, so these notifications are not lost.
@@ -182,7 +173,7 @@ async function deliver(
   onSettled?.(entry);
   if (failure !== null || plan.duplicateMs === null) return;
   if (await idleFor(plan.duplicateMs)) {
-    await attempt(task, options, { connectionFails: false, answerLost: false });
+    await makeAttempt({ connectionFails: false, answerLost: false });
   }
 }
 

@@ -20,13 +20,14 @@ import { readDateUs } from '../core/terms/dates.ts';
 import { clauseOf } from '../core/terms/faults.ts';
 import { nearestName } from '../core/terms/text.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
-import type {
-  AttributeKind,
-  ComparisonOperator,
-  Entity,
-  FilterTree,
-  Literal,
-  TextFunction,
+import {
+  type AttributeKind,
+  type ComparisonOperator,
+  type Entity,
+  type FilterTree,
+  joined,
+  type Literal,
+  type TextFunction,
 } from './filter-tree.ts';
 import { geometryFaults, joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { printFilter } from './print.ts';
@@ -152,16 +153,10 @@ export function intersects(geojson: unknown): Expression {
 /** Maximum number of faults in an error: a mistake in a file is often repeated in every feature. */
 const faultsShownMax = 10;
 
-/** Flattens nested groups of the same operator, as parsing does. */
 function group(node: 'and' | 'or', expressions: readonly Expression[]): Expression {
-  const terms = expressions
-    .map(treeOf)
-    .flatMap((tree) => (tree.node === node ? tree.terms : [tree]));
-  const [first] = terms;
-  if (first === undefined) {
-    throw new AppError('invalid', `${node}() needs at least one expression.`);
-  }
-  return expression(terms.length === 1 ? first : { node, terms });
+  const tree = joined(node, expressions.map(treeOf));
+  if (tree !== null) return expression(tree);
+  throw new AppError('invalid', `${node}() needs at least one expression.`);
 }
 
 function treeOf(term: Expression): FilterTree {

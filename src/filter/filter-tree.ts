@@ -90,6 +90,28 @@ export type FilterTree =
   | AttributeNode
   | IntersectsNode;
 
+/**
+ * Joins conditions, without those that are null or undefined. Flattens nested groups of the same kind; one condition stays
+ * as it is. Returns null for none.
+ */
+export function joined(
+  node: GroupNode['node'],
+  terms: readonly [FilterTree, ...FilterTree[]],
+): FilterTree;
+export function joined(
+  node: GroupNode['node'],
+  terms: readonly (FilterTree | null | undefined)[],
+): FilterTree | null;
+export function joined(
+  node: GroupNode['node'],
+  terms: readonly (FilterTree | null | undefined)[],
+): FilterTree | null {
+  const flat = terms.flatMap((term) => (term?.node === node ? term.terms : (term ?? [])));
+  const [only, ...others] = flat;
+  if (only === undefined) return null;
+  return others.length === 0 ? only : { node, terms: flat };
+}
+
 /** Direction of `$orderby`. */
 export type Direction = 'asc' | 'desc';
 

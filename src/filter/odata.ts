@@ -242,12 +242,6 @@ export function readFilterList(
   return { filter: { node: 'in', field: 'Name', literals } };
 }
 
-/** Joins the list and the filter of the query by `and`. */
-export function withinList(list: InNode, filter: FilterTree | null): FilterTree {
-  if (filter === null) return list;
-  return { node: 'and', terms: [list, ...(filter.node === 'and' ? filter.terms : [filter])] };
-}
-
 const form = /^\/(\w+)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;
 
 /** Parses the path after `/odata/v1`: a list, or one record by its id without quotes. Null for other paths. */

@@ -20,7 +20,13 @@ import {
   unquoted,
 } from './cursor.ts';
 import { findField } from './fields.ts';
-import { type AttributeKind, attributeKinds, type Entity, type FilterTree } from './filter-tree.ts';
+import {
+  type AttributeKind,
+  attributeKinds,
+  type Entity,
+  type FilterTree,
+  joined,
+} from './filter-tree.ts';
 import { type FilterFinding, FilterSyntaxError, quoted, type Span } from './finding.ts';
 import { isArea, parseGeometry } from './geometry/read-geometry.ts';
 import { showText } from './print.ts';
@@ -83,15 +89,9 @@ function failTooDeep(cursor: Cursor, span: Span): never {
 
 /** Parses conditions joined by `or`, each of which may be conditions joined by `and`. */
 function parseOr(cursor: Cursor): FilterTree {
-  const terms: FilterTree[] = [];
   const bare: Span[] = [];
-  do {
-    const { start } = cursor.peek();
-    const factors = [parseUnary(cursor)];
-    while (cursor.takeOneOf(['and'])) factors.push(parseUnary(cursor));
-    if (factors.length > 1) bare.push({ start, end: cursor.lastEnd });
-    terms.push(joined('and', factors));
-  } while (cursor.takeOneOf(['or']));
+  const terms: [FilterTree, ...FilterTree[]] = [parseAnd(cursor, bare)];
+  while (cursor.takeOneOf(['or'])) terms.push(parseAnd(cursor, bare));
   for (const span of terms.length > 1 ? bare : []) {
     const message =
       'In OData, `and` takes precedence over `or`; the catalogue documents no precedence.';
@@ -101,11 +101,13 @@ function parseOr(cursor: Cursor): FilterTree {
   return joined('or', terms);
 }
 
-/** Joins terms, and flattens groups of the same kind. */
-function joined(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree {
-  const [first, second] = terms;
-  if (first !== undefined && second === undefined) return first;
-  return { node, terms: terms.flatMap((term) => (term.node === node ? term.terms : [term])) };
+/** Adds the place of several conditions to `bare`. */
+function parseAnd(cursor: Cursor, bare: Span[]): FilterTree {
+  const { start } = cursor.peek();
+  const factors: [FilterTree, ...FilterTree[]] = [parseUnary(cursor)];
+  while (cursor.takeOneOf(['and'])) factors.push(parseUnary(cursor));
+  if (factors.length > 1) bare.push({ start, end: cursor.lastEnd });
+  return joined('and', factors);
 }
 
 function parseUnary(cursor: Cursor): FilterTree {
@@ -341,10 +343,10 @@ function parseAttribute(cursor: Cursor): FilterTree {
   const tokens = { path, name: nameToken, valuePath };
   checkAttribute(cursor, { kind, name, valueKind }, tokens, operation);
   const operator = written === 'in' ? 'eq' : written;
-  const terms = values.map(
-    ({ literal }) => ({ node: 'attribute', kind, name, valueKind, operator, literal }) as const,
-  );
-  return joined('or', terms);
+  const conditionOf = ({ literal }: WrittenLiteral) =>
+    ({ node: 'attribute', kind, name, valueKind, operator, literal }) as const;
+  const [first, ...others] = values;
+  return joined('or', [conditionOf(first), ...others.map(conditionOf)]);
 }
 
 function kindNamed(word: string | undefined): AttributeKind | undefined {

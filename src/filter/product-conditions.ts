@@ -4,7 +4,7 @@
  */
 
 import { and, attributeOf, type Expression, textField } from './builder.ts';
-import type { AttributeNode, FilterTree } from './filter-tree.ts';
+import { type AttributeNode, type FilterTree, joined } from './filter-tree.ts';
 import { printFilter } from './print.ts';
 import { typesInNames } from './product-name.ts';
 import type { facetFields } from './products.ts';
@@ -60,7 +60,7 @@ export function withCondition(
   replaces: (term: FilterTree) => boolean = () => false,
 ): FilterTree {
   const kept = termsOf(filter).filter((term) => !replaces(term));
-  return allOf([...kept, ...termsOf(condition)]) ?? condition;
+  return joined('and', [...kept, condition]) ?? condition;
 }
 
 /** Removes a condition that `hasCondition` finds; null if none remain. */
@@ -69,19 +69,14 @@ export function withoutCondition(
   condition: FilterTree,
 ): FilterTree | null {
   const texts = termsOf(condition).map(printFilter);
-  return allOf(termsOf(filter).filter((term) => !texts.includes(printFilter(term))));
+  const kept = termsOf(filter).filter((term) => !texts.includes(printFilter(term)));
+  return joined('and', kept);
 }
 
 /** Returns the terms of an `and`; another condition is its own term. */
 export function termsOf(tree: FilterTree | null): readonly FilterTree[] {
   if (tree === null) return [];
   return tree.node === 'and' ? tree.terms : [tree];
-}
-
-function allOf(terms: readonly FilterTree[]): FilterTree | null {
-  const [only, ...others] = terms;
-  if (only === undefined) return null;
-  return others.length === 0 ? only : { node: 'and', terms };
 }
 
 const numbered = (prefix: string) => [1, 2, 3, 4, 5, 6].map((number) => `${prefix}${number}`);

@@ -13,7 +13,7 @@ import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { fieldOf } from '../../filter/builder.ts';
 import { attributesOf } from '../../filter/fields.ts';
-import { type Entity, entities } from '../../filter/filter-tree.ts';
+import { type Entity, entities, joined } from '../../filter/filter-tree.ts';
 import {
   filterListBytesMax,
   filterListNamesMax,
@@ -32,7 +32,6 @@ import {
   skipMax,
   unknownAttributes,
   unknownProduct,
-  withinList,
 } from '../../filter/odata.ts';
 import {
   type FoundProduct,
@@ -189,7 +188,7 @@ async function answerFilterList(
   const entity = 'Products';
   const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
   if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
-  const options = { ...read.options, filter: withinList(list.filter, read.options.filter) };
+  const options = { ...read.options, filter: joined('and', [list.filter, read.options.filter]) };
   return answerList({ ...source, entity, options, url, root });
 }
 

@@ -9,7 +9,7 @@ import { durationUs, millisecondOf, parseDate, readDateUs } from '../../core/ter
 import { printable } from '../../core/terms/text.ts';
 import { attributeOf, intersects, readGeoJsonFile, textField } from '../../filter/builder.ts';
 import { checkFilter } from '../../filter/check.ts';
-import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { type Entity, type FilterTree, joined } from '../../filter/filter-tree.ts';
 import { type BoundingBox, parseBoundingBox } from '../../filter/geometry/read-geometry.ts';
 import { printFilter } from '../../filter/print.ts';
 import { attributeEquals, platformCondition } from '../../filter/product-conditions.ts';
@@ -112,7 +112,7 @@ function anyOf(condition: (value: string) => FilterTree) {
     if (values.includes(''))
       throw new InvalidArgumentError('Use one or more names, comma-separated.');
     const before = previous === undefined ? [] : [previous];
-    return group('or', [...before, ...[...new Set(values)].map(condition)]) ?? undefined;
+    return joined('or', [...before, ...[...new Set(values)].map(condition)]) ?? undefined;
   };
 }
 
@@ -173,7 +173,7 @@ export function compileFlags(
     ...during('DeletionDate', deleted === true ? undefined : deleted),
     expression,
   ];
-  return { entity, filter: allOf(terms.filter((term) => term !== null)) };
+  return { entity, filter: joined('and', terms) };
 }
 
 /** Warns about unknown collections and product types in one line each: they may be new. */
@@ -182,7 +182,7 @@ function warnUnknownNames(
   entity: Entity,
   io: Pick<Io, 'stderr' | 'env'>,
 ): void {
-  const named = allOf([collection, type].filter((one) => one !== undefined));
+  const named = joined('and', [collection, type]);
   const { findings } = checkFilter(named === null ? '' : printFilter(named), entity);
   for (const { code, message, hint = '' } of findings) {
     if (code.startsWith('unknown-')) warn(io, `${message} ${hint}`.trimEnd());
@@ -203,12 +203,7 @@ export function conditionsOf(
   const box = bbox && attempt('--bbox: ', () => intersects(bbox.geometry).tree);
   const area = file === undefined ? undefined : readAreaFile(file, io);
   const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
-  return allOf(terms.filter((term) => term !== undefined));
-}
-
-/** Combines conditions by "and"; null for none. */
-export function allOf(terms: readonly FilterTree[]): FilterTree | null {
-  return group('and', terms);
+  return joined('and', terms);
 }
 
 /** Conditions for a date within a time range: none, one or two. */
@@ -218,14 +213,6 @@ export function during(field: string, { fromUs, untilUs }: TimeRange = {}): Filt
       ? []
       : [{ node: 'comparison', field, operator, literal: { type: 'date', us } }];
   return [...compared('ge', fromUs), ...compared('lt', untilUs)];
-}
-
-/** Returns null for no terms. Flattens nested groups of the same kind. */
-function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | null {
-  const flat = terms.flatMap((term) => (term.node === node ? term.terms : [term]));
-  const [only, ...others] = flat;
-  if (only === undefined) return null;
-  return others.length === 0 ? only : { node, terms: flat };
 }
 
 /**

@@ -18,7 +18,7 @@ import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { counted, countText, printable } from '../../core/terms/text.ts';
 import { whyEmpty } from '../../filter/describe.ts';
 import { orderableFields } from '../../filter/fields.ts';
-import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { type Entity, type FilterTree, joined } from '../../filter/filter-tree.ts';
 import {
   defaultOrderOf,
   type FoundProduct,
@@ -204,17 +204,13 @@ function usualOrder(entity: Entity, form: string): Order {
 
 /** Also matches the tile in the name: a record without attributes has no tile attribute (decision 45). */
 function orByName(tile: FilterTree): FilterTree {
-  if (tile.node === 'or') return { node: 'or', terms: tile.terms.map(orByName).flatMap(termsOf) };
+  if (tile.node === 'or') return joined('or', tile.terms.map(orByName)) ?? tile;
   if (tile.node !== 'attribute' || tile.literal.type !== 'text') return tile;
   const name = `_T${tile.literal.value}_`;
   return {
     node: 'or',
     terms: [tile, { node: 'text', function: 'contains', field: 'Name', text: name }],
   };
-}
-
-function termsOf(tree: FilterTree): readonly FilterTree[] {
-  return tree.node === 'or' ? tree.terms : [tree];
 }
 
 type Order = ReturnType<typeof defaultOrderOf>;

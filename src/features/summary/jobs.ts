@@ -6,7 +6,7 @@ import type { AcquireLock } from '../../core/host/job.ts';
 import { dayUs } from '../../core/terms/dates.ts';
 import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { requireFilter } from '../../filter/check.ts';
-import type { FilterTree } from '../../filter/filter-tree.ts';
+import { type FilterTree, joined } from '../../filter/filter-tree.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
 import type { Store } from '../../store/store.ts';
 import { lazyPlaces, type Places } from '../products/places/places.ts';
@@ -138,8 +138,7 @@ export async function productsById(
 ): Promise<FoundProduct[]> {
   const literals = productIds.map((value) => ({ type: 'text', value }) as const);
   const byId = { node: 'in', field: 'Id', literals } as const;
-  const filter: FilterTree =
-    condition === null ? byId : { node: 'and', terms: [byId, ...termsOf(condition)] };
+  const filter = joined('and', [byId, condition]);
   const found: FoundProduct[] = [];
   for (const entity of ['Products', 'DeletedProducts'] as const) {
     if (condition !== null && entity === 'DeletedProducts') break;
@@ -147,11 +146,6 @@ export async function productsById(
     for await (const one of products.find(query)) found.push(one);
   }
   return found;
-}
-
-/** No term of a group is a group of the same kind. */
-function termsOf(tree: FilterTree): readonly FilterTree[] {
-  return tree.node === 'and' ? tree.terms : [tree];
 }
 
 export function productJob(

@@ -125,9 +125,8 @@ export const mqtt = defineThreadKind({
     };
   },
   open: (target, { nowUs, urls }) => {
-    const usual = createConnection((signal) => openMqtt(target, signal));
-    // Another client, because the receiver may be connected with the same id.
-    const test = createConnection((signal) => openMqtt(target, signal, '-test'));
+    let suffix = '';
+    const connection = createConnection((signal) => openMqtt(target, signal, suffix));
     return {
       deliver: async (item, signal) => {
         // Outside of the `try`: an item that cannot be serialized is not the broker's fault.
@@ -136,8 +135,10 @@ export const mqtt = defineThreadKind({
           const reason = `the topic is longer than ${topicBytesMax.toLocaleString('en')} bytes`;
           return { kind: 'refused', reason };
         }
+        // Another client for a test, because the receiver may be connected with the same id.
+        suffix = item.test === true ? '-test' : '';
         const publish = async () => {
-          const opened = await (item.test === true ? test : usual).current();
+          const opened = await connection.current();
           const fault = brokerFault(target, opened);
           if (fault !== null) return { kind: 'misconfigured', reason: fault } as const;
           return answerOf(await opened.publish(message, signal), message.topic);
@@ -148,9 +149,7 @@ export const mqtt = defineThreadKind({
           return mqttFault(error);
         }
       },
-      close: async () => {
-        await Promise.all([usual.close(), test.close()]);
-      },
+      close: connection.close,
     };
   },
   check: async (target, { sink, signal }) => {

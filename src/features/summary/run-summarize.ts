@@ -21,8 +21,13 @@ import {
   windowAt,
 } from './jobs.ts';
 import { summaryText } from './query-command.ts';
-import { type DigestWindow, type NewSummaryJob, subjectName } from './terms.ts';
-import { type Blocked, factsOf, type JobEnd, lockWaitMs, SummaryWriter } from './worker.ts';
+import {
+  type DigestWindow,
+  type NewSummaryJob,
+  type SummaryOutcome,
+  subjectName,
+} from './terms.ts';
+import { type Blocked, factsOf, isBlocked, lockWaitMs, SummaryWriter } from './worker.ts';
 
 export interface SummarizeFlags {
   each?: true;
@@ -131,7 +136,7 @@ async function showRequests(
 const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
 
 interface Written {
-  ends: readonly JobEnd[];
+  results: readonly SummaryOutcome[];
   /** The reason why it ended early. */
   blocked: Blocked | null;
 }
@@ -147,7 +152,7 @@ async function write(
   const { signal, stdout } = io;
   const writer = new SummaryWriter(context, signal);
   const progress = createProgressLine(io.stderr);
-  const ends: JobEnd[] = [];
+  const results: SummaryOutcome[] = [];
   try {
     for await (const requested of jobs) {
       if (signal.aborted) break;
@@ -156,10 +161,10 @@ async function write(
         const { ids } = await summaries.enqueue({ jobs: [requested], waitingMax, atUs: nowUs() });
         const due = { nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids };
         for (const job of await summaries.due(due)) {
-          const end = await writer.write(job);
-          if (end.end === 'blocked') return { ends, blocked: end };
-          ends.push(end);
-          if (stdout.isTTY !== true) progress.show(counted(ends.length, 'summary', 'summaries'));
+          const result = await writer.write(job);
+          if (isBlocked(result)) return { results, blocked: result };
+          results.push(result);
+          if (stdout.isTTY !== true) progress.show(counted(results.length, 'summary', 'summaries'));
           for await (const row of summaries.find({ ids })) {
             if (json) await printJson(stdout, toSummaryJson(row), 'line');
             else await writeOut(stdout, summaryText(row, io, stdout));
@@ -174,29 +179,30 @@ async function write(
   } finally {
     progress.clear();
   }
-  return { ends, blocked: null };
+  return { results, blocked: null };
 }
 
-const names = {
-  written: 'written',
-  template: 'from the template',
-  same: 'already present',
-  withdrawn: 'without products',
-} as const;
+const names: Readonly<Record<string, (result: SummaryOutcome) => boolean>> = {
+  written: (result) => result.outcome === 'done' && result.text.model !== null,
+  'from the template': (result) => result.outcome === 'done' && result.text.model === null,
+  'already present': ({ outcome }) => outcome === 'same',
+  'without products': ({ outcome }) => outcome === 'withdrawn',
+  'failed, see the log': ({ outcome }) => outcome === 'postponed',
+};
 
 /** Prints the totals. Throws `cancelled` if the user stopped it, and `unavailable` if the service did not answer. */
-function report({ ends, blocked }: Written, { model }: SummaryContext, io: Io): void {
-  const counts = Object.entries(names).flatMap(([name, text]) => {
-    const count = ends.filter(({ end }) => end === name).length;
-    return count === 0 ? [] : [`${count} ${text}`];
+function report({ results, blocked }: Written, { model }: SummaryContext, io: Io): void {
+  const counts = Object.entries(names).flatMap(([name, isCounted]) => {
+    const count = results.filter(isCounted).length;
+    return count === 0 ? [] : [`${count} ${name}`];
   });
   const isStopped = io.signal.aborted;
   const text = [
     ...(counts.length === 0 ? [] : [`${counts.join(', ')}.`]),
     ...(blocked === null || isStopped ? [] : [blocked.reason]),
     ...(isStopped || blocked !== null ? [continuation] : []),
-    ...(ends.length === 0 && !isStopped && blocked === null ? [nothing] : []),
-    ...(model === null && ends.length > 0 ? [noModel] : []),
+    ...(results.length === 0 && !isStopped && blocked === null ? [nothing] : []),
+    ...(model === null && results.length > 0 ? [noModel] : []),
   ].join(' ');
   if (isStopped) throw new AppError('cancelled', `Stopped. ${text}`);
   if (blocked?.by === 'service') throw new AppError('unavailable', text);

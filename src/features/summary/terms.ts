@@ -115,8 +115,17 @@ export type SummaryOutcome =
     }
   /** The present text stays. */
   | { outcome: 'same' }
-  /** A text, if given, is shown until the next attempt succeeds. */
-  | { outcome: 'postponed'; dueAtUs: number; reason: string; text: SummaryText | null }
+  /**
+   * A text, if given, is shown until the next attempt succeeds. For the budget or the service, all later jobs wait, too;
+   * for a fault of earshot, only this one.
+   */
+  | {
+      outcome: 'postponed';
+      by: 'budget' | 'service' | 'fault';
+      dueAtUs: number;
+      reason: string;
+      text: SummaryText | null;
+    }
   /** There is nothing to summarize: the job is removed. */
   | { outcome: 'withdrawn' };
 

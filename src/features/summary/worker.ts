@@ -31,16 +31,11 @@ import {
   summaryReader,
 } from './terms.ts';
 
-/** Result of a job. */
-export type JobEnd = { end: 'written' | 'same' | 'withdrawn' | 'template' } | Blocked;
+/** The job and all later ones wait. */
+export type Blocked = Extract<SummaryOutcome, { outcome: 'postponed' }>;
 
-/** The job and all later ones wait for the budget or the service until this time. */
-export interface Blocked {
-  end: 'blocked';
-  by: 'budget' | 'service';
-  reason: string;
-  untilUs: number;
-}
+export const isBlocked = (result: SummaryOutcome): result is Blocked =>
+  result.outcome === 'postponed' && result.by !== 'fault';
 
 /** Returns the facts of a subject; null if there is nothing to summarize. */
 export async function factsOf(
@@ -62,12 +57,6 @@ const pauseMs = { first: 30_000, max: 600_000, settings: 900_000, retryAfterMax:
 /** A wrong report would use up the budget of the day. */
 const tokensFactorMax = 10;
 
-/** Result of a job for the store, and for the caller. */
-interface Written {
-  result: SummaryOutcome;
-  end: JobEnd;
-}
-
 /** Writes the texts of jobs. The caller holds the lock `summaries` during each job. */
 export class SummaryWriter {
   readonly #context: SummaryContext;
@@ -85,48 +74,42 @@ export class SummaryWriter {
    * Completes a job or postpones it. Faults of the service do not reject; it rejects when the store or the index cannot
    * be used, and when the signal is aborted before a request was sent.
    */
-  async write(job: SummaryJob): Promise<JobEnd> {
+  async write(job: SummaryJob): Promise<SummaryOutcome> {
     const { summaries, log, nowUs } = this.#context;
     this.#ended = [];
-    const { result, end } = await this.#resultOf(job).catch((error: unknown): Written => {
+    const result = await this.#resultOf(job).catch((error: unknown): Blocked => {
       if (this.#signal.aborted || isAppError(error)) throw error;
       // A bug that one record triggers: other jobs continue.
       log.error({ err: error, subject: job.subject }, 'failed to write summary');
       const reason = 'Internal error: see the log of earshot, and please report it.';
-      const postponed = { dueAtUs: nowUs() + dayUs, reason, text: null };
-      return { result: { outcome: 'postponed', ...postponed }, end: { end: 'template' } };
+      return { outcome: 'postponed', by: 'fault', dueAtUs: nowUs() + dayUs, reason, text: null };
     });
     await summaries.settle({ job, result, requests: this.#ended });
-    return end;
+    return result;
   }
 
-  async #resultOf(job: SummaryJob): Promise<Written> {
+  async #resultOf(job: SummaryJob): Promise<SummaryOutcome> {
     const { model, nowUs } = this.#context;
     const facts = await factsOf(job, this.#context, this.#signal);
-    if (facts === null) return { result: { outcome: 'withdrawn' }, end: { end: 'withdrawn' } };
+    if (facts === null) return { outcome: 'withdrawn' };
     const template = { text: templates[job.kind](facts), facts, model: null, createdAtUs: nowUs() };
     const done = { outcome: 'done', text: template, request: null } as const;
     const waitedUs = nowUs() - Math.max(job.requestedAtUs, job.scope?.untilUs ?? 0);
-    if (model === null || waitedUs > summaryWithinUs) {
-      const reason = model === null ? null : 'The summary waited 7 days for the model.';
-      return { result: { ...done, reason }, end: { end: 'template' } };
+    if (model === null) return { ...done, reason: null };
+    if (waitedUs > summaryWithinUs) {
+      return { ...done, reason: 'The summary waited 7 days for the model.' };
     }
     const asked = chatRequest(job.kind, facts, model.name);
     const request = hash('sha256', JSON.stringify(asked), 'buffer');
-    if (job.request !== null && request.equals(job.request)) {
-      return { result: { outcome: 'same' }, end: { end: 'same' } };
-    }
+    if (job.request !== null && request.equals(job.request)) return { outcome: 'same' };
     const answer = await this.#ask(model, asked, facts);
-    if ('end' in answer) {
-      const postponed = { dueAtUs: answer.untilUs, reason: answer.reason, text: template };
-      return { result: { outcome: 'postponed', ...postponed }, end: answer };
-    }
+    if ('outcome' in answer) return { ...answer, text: template };
     if ('refused' in answer) {
       const reason = `The answer of the model was refused: ${answer.refused}.`;
-      return { result: { ...done, request, reason }, end: { end: 'template' } };
+      return { ...done, request, reason };
     }
     const text = { ...template, text: answer.text, model: model.name };
-    return { result: { ...done, text, request, reason: null }, end: { end: 'written' } };
+    return { ...done, text, request, reason: null };
   }
 
   /** Returns the text, or the last refused answer. The second request has the reason of the first refusal. */
@@ -182,9 +165,9 @@ export class SummaryWriter {
     const above = this.#ended.reduce((sum, { tokensAbove }) => sum + tokensAbove, 0);
     if (!isOut && spent.tokens + above + tokens <= budget.tokensPerDay) return null;
     const limit = `EARSHOT_SUMMARY_${isOut ? 'REQUESTS' : 'TOKENS'}_PER_DAY`;
-    const untilUs = (spent.sinceUs ?? nowUs()) + dayUs;
+    const dueAtUs = (spent.sinceUs ?? nowUs()) + dayUs;
     const reason = `The budget is used up (${limit}).`;
-    return { end: 'blocked', by: 'budget', reason, untilUs };
+    return { outcome: 'postponed', by: 'budget', dueAtUs, reason, text: null };
   }
 
   #pause(reason: string, { scope, retryAfterMs }: InferenceFacts): Blocked {
@@ -193,8 +176,8 @@ export class SummaryWriter {
     this.#failures = Math.min(this.#failures + 1, 10);
     const askedMs = Math.min(retryAfterMs ?? 0, pauseMs.retryAfterMax);
     const waitMs = Math.max(askedMs, jittered(ownMs, this.#context.random));
-    const untilUs = this.#context.nowUs() + (scope === 'caller' ? 0 : Math.round(waitMs * 1000));
-    return { end: 'blocked', by: 'service', reason, untilUs };
+    const dueAtUs = this.#context.nowUs() + (scope === 'caller' ? 0 : Math.round(waitMs * 1000));
+    return { outcome: 'postponed', by: 'service', dueAtUs, reason, text: null };
   }
 }
 
@@ -246,10 +229,11 @@ export function startSummaryWorker(
       writer ??= new SummaryWriter(context, signal);
       for (const job of jobs) {
         if (signal.aborted || performance.now() > endMs) break;
-        const end = await writer.write(job);
-        if (end.end !== 'blocked') continue;
-        pausedUntilUs = end.untilUs;
-        log.warn({ reason: end.reason, until: formatDateUs(end.untilUs) }, 'paused summaries');
+        const result = await writer.write(job);
+        if (!isBlocked(result)) continue;
+        const { reason, dueAtUs } = result;
+        pausedUntilUs = dueAtUs;
+        log.warn({ reason, until: formatDateUs(dueAtUs) }, 'paused summaries');
         break;
       }
       return hasMore || jobs.length > 0;

@@ -125,7 +125,13 @@ export async function fillOperation(store: Store, now: number): Promise<void> {
       doneWith('A Sentinel-2 scene with few clouds.', by),
       doneWith(hostileSummary, by),
       doneWith('Sentinel-2A.', { ...by, model: null }, { reason: 'The answer was refused.' }),
-      { outcome: 'postponed', dueAtUs: now + hourUs, reason: 'Not reached.', text: null },
+      {
+        outcome: 'postponed',
+        by: 'service',
+        dueAtUs: now + hourUs,
+        reason: 'Not reached.',
+        text: null,
+      },
     ],
   });
   const settled = { checked: [diskFinding], channels: ['url'] } as const;

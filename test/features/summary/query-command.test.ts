@@ -14,7 +14,12 @@ const scope = { ...span, subscription: 'alps', filter };
 const digest = { kind: 'digest', productId: null, productName: null, scope } as const;
 const template = doneWith('From the facts.', { model: null });
 const reason = 'The answer of the model was refused: it is empty.';
-const waiting = { outcome: 'postponed', dueAtUs: nowUs + hourUs, reason: 'Not reached.' } as const;
+const waiting = {
+  outcome: 'postponed',
+  by: 'service',
+  dueAtUs: nowUs + hourUs,
+  reason: 'Not reached.',
+} as const;
 
 // These tests only read.
 const context = createContext(afterAll);

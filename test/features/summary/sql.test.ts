@@ -84,7 +84,13 @@ describe('results', () => {
     await summaries.settle({ job: one, result: doneWith('Written.', {}, { request }) });
     const { text } = doneWith('Template.', { model: null });
     const reason = 'Not reached.';
-    const postponed = { outcome: 'postponed', dueAtUs: atUs + hourUs, reason, text } as const;
+    const postponed = {
+      outcome: 'postponed',
+      by: 'service',
+      dueAtUs: atUs + hourUs,
+      reason,
+      text,
+    } as const;
     await summaries.settle({ job: two, result: postponed });
     await summaries.settle({ job: three, result: { outcome: 'withdrawn' } });
     await summaries.settle({ job: four, result: { outcome: 'same' } });

@@ -13,7 +13,11 @@ import {
   type SummaryRule,
   summaryReader,
 } from '../../../src/features/summary/terms.ts';
-import { SummaryWriter, startSummaryWorker } from '../../../src/features/summary/worker.ts';
+import {
+  isBlocked,
+  SummaryWriter,
+  startSummaryWorker,
+} from '../../../src/features/summary/worker.ts';
 import { requireFilter } from '../../../src/filter/check.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
@@ -103,9 +107,12 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
         const due = { nowUs: clock.us, digestsUntilUs: clock.us, limit: 1 };
         const [job] = await store.summaries.due(due);
         if (job === undefined) return ends;
-        const end = await writer.write(job);
-        ends.push(end.end);
-        if (end.end === 'blocked') return ends;
+        const result = await writer.write(job);
+        const { outcome } = result;
+        if (isBlocked(result)) return [...ends, 'blocked'];
+        ends.push(
+          outcome !== 'done' ? outcome : result.text.model === null ? 'template' : 'written',
+        );
       }
     },
     rows: () => collect(store.summaries.find({})),

@@ -37,6 +37,8 @@ export interface ApplyOptions {
   prune?: boolean;
   /** By default true. Maintenance adopts nothing without a decision of the user. */
   adoptsPull?: boolean;
+  /** Changes nothing except the status of registered subscriptions. */
+  onlyStatus?: boolean;
 }
 
 /** Why an account is changed, and how its endpoint is checked. */
@@ -84,7 +86,7 @@ export async function applyDesired(
 ): Promise<void> {
   const first = await readPlan(options, context);
   if (first.isTooLarge) throw limitReached(first.counts, context.limits);
-  if (first.differences.some(({ desired }) => desired?.type === 'push'))
+  if (!options.onlyStatus && first.differences.some(({ desired }) => desired?.type === 'push'))
     requireCredentials(context);
   if (why.skipProbe !== true) await requireEndpoints(first.differences, context);
   const run: Run = {
@@ -120,7 +122,7 @@ async function applyNext(run: Run): Promise<'settled' | 'sent' | 'repeated'> {
   const { context, why, sent } = run;
   const account = await observe(context);
   const plan = planOf(run.options, account, context);
-  await settle(plan.unchanged, account, run);
+  if (!run.options.onlyStatus) await settle(plan.unchanged, account, run);
   if (plan.differences.length === 0) return 'settled';
   const { difference, request } = nextRequest(plan, context.limits);
   const target = 'current' in request ? request.current.id : null;
@@ -188,7 +190,7 @@ function originOf(
   return namesInFile.has(name) ? 'file' : 'flags';
 }
 
-/** Sends one request. The desired state is in the store before it, and the result after it. */
+/** Sends one request. The desired state is in the store before it, and the result after it; of a status, both after it. */
 async function send(
   difference: Difference,
   request: Request,
@@ -200,7 +202,9 @@ async function send(
   const known = registrations.find((one) => one.name === name);
   if (!run.before.has(name)) run.before.set(name, known);
   const save = desired === null ? undefined : registrationFor(desired, known, difference, run);
-  if (save !== undefined && request.kind !== 'record') await administration.commit({ save });
+  const isStatus = run.options.onlyStatus === true;
+  if (save !== undefined && request.kind !== 'record' && !isStatus)
+    await administration.commit({ save });
   let done: Done;
   try {
     done = await sendRequest(difference, request, run);
@@ -345,7 +349,7 @@ function registrationFor(
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, changedByPerson: false },
     ...known,
     ...desired,
-    unfinished: true,
+    unfinished: !options.onlyStatus || known?.unfinished === true,
     earlierIds: [...new Set(earlier)].filter((one) => one !== current?.id),
     origin: originOf({ name: desired.name, origin }, options),
     subscriptionId: current?.id ?? known?.subscriptionId ?? null,
@@ -380,9 +384,9 @@ async function requireEndpoints(
 }
 
 /** Adds how to continue to an error after the first change. */
-function interrupted(error: unknown, { touched }: Run): unknown {
-  if (!(error instanceof AppError) || error.code === 'cancelled' || touched.size === 0)
-    return error;
+function interrupted(error: unknown, { touched, options }: Run): unknown {
+  const isWhole = touched.size === 0 || options.onlyStatus;
+  if (!(error instanceof AppError) || error.code === 'cancelled' || isWhole) return error;
   const detail = 'The change is not complete. To continue: `earshot register`.';
   return error.with({ details: [...error.details, detail] });
 }

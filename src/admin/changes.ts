@@ -1,7 +1,6 @@
 /** The context of changes of the account and their records, and changes of one managed subscription. */
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
-import type { RequestedStatus } from '../core/terms/subscription.ts';
 import type {
   Administration,
   AdministrationChange,
@@ -10,7 +9,7 @@ import type {
   HistoryEntry,
   Registration,
 } from './account.ts';
-import { type AccountLimits, countsOf, limitReached, sortAccount } from './differences.ts';
+import { type AccountLimits, sortAccount } from './differences.ts';
 import type { ProbeEndpoint } from './endpoint-probe.ts';
 import type {
   CatalogueSubscription,
@@ -141,10 +140,7 @@ export async function drain(
   });
 }
 
-type Context = Pick<
-  AccountContext,
-  'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits' | 'drain'
->;
+type Context = Pick<AccountContext, 'client' | 'administration' | 'publicUrl' | 'nowUs' | 'drain'>;
 
 /** A managed subscription found in the account. */
 interface ManagedSubscription {
@@ -191,43 +187,6 @@ export async function findManaged(
   throw new AppError('not_found', message, {
     advice: 'To list all: `earshot subscriptions list`.',
   });
-}
-
-/**
- * Changes the status of a subscription, and its desired status too, so that maintenance keeps it. Rejects with `conflict`
- * if the maximum of subscriptions is running.
- */
-export async function setStatus(
-  { name, current }: Pick<ManagedSubscription, 'name' | 'current'>,
-  status: RequestedStatus,
-  by: { actor: HistoryActor; reason: string },
-  context: Context,
-): Promise<void> {
-  const { client, administration, publicUrl, limits, nowUs } = context;
-  const { listed, askedAtUs } = await listAccount(context);
-  const registrations = await administration.registrations();
-  const counts = countsOf(listed);
-  const starts = status === 'running' && current.status !== 'running';
-  if (starts && counts.running >= limits.runningMax) throw limitReached(counts, limits);
-  const known = registrations.find((one) => one.name === name);
-  const { managed } = sortAccount(listed, { publicUrl, registrations });
-  const seen = known && observed(known, managed.get(name) ?? [], askedAtUs, context);
-  // A gap before this change is recorded even if the program is interrupted after the request.
-  if (seen !== undefined) await administration.commit(seen);
-  const isSame = known?.status === status && current.status === status;
-  if (isSame && !known.changedByPerson) return;
-  if (status === 'paused') await drain(name, current, context);
-  const beganAtUs = nowUs();
-  if (current.status !== status) await client.edit(current.id, { status });
-  const action = status === 'running' ? 'resumed' : 'paused';
-  const history = [
-    entryOf({ name, id: current.id }, action, `now ${status}`, { ...by, atUs: nowUs() }),
-  ];
-  if (seen === undefined) return administration.commit({ history });
-  const activityAtUs = starts ? beganAtUs : seen.save.activityAtUs;
-  const save = { ...seen.save, status, activityAtUs, changedByPerson: false };
-  const change = observed(save, [{ ...current, status }], beganAtUs, context);
-  await administration.commit({ ...change, history });
 }
 
 /** Removes the registration of a subscription that no longer exists. False without one. */

@@ -74,6 +74,8 @@ export interface PlanInput {
   namesInFile?: ReadonlySet<string> | undefined;
   /** Deletes obsolete subscriptions. */
   prune: boolean;
+  /** Changes nothing except the status of registered subscriptions. */
+  onlyStatus?: boolean | undefined;
   limits: AccountLimits;
   /** True when the catalogue already has the desired credentials. */
   hasCredentials: (registration: Registration) => boolean;
@@ -91,7 +93,8 @@ export function differencesOf(input: PlanInput): Plan {
     const own = [...(managed.get(one.name) ?? [])];
     const adopted = input.adoptsPull ? adoptable(one, own, others) : undefined;
     if (adopted !== undefined) own.push(...others.splice(others.indexOf(adopted), 1));
-    const difference = differenceOf(one, own, known.get(one.name), input);
+    const findDifference = input.onlyStatus ? statusDifferenceOf : differenceOf;
+    const difference = findDifference(one, own, known.get(one.name), input);
     if (difference === null) unchanged.push(one.name);
     else found.push(difference);
   }
@@ -142,11 +145,12 @@ function adoptable(
   return others.find((one) => isMatch(desired, one));
 }
 
-function differenceOf(
+/** Returns the difference of one name; null without one. */
+export function differenceOf(
   desired: DesiredSubscription,
   candidates: readonly CatalogueSubscription[],
   registration: Registration | undefined,
-  { publicUrl, hasCredentials }: PlanInput,
+  { publicUrl, hasCredentials }: Pick<PlanInput, 'publicUrl' | 'hasCredentials'>,
 ): Difference | null {
   const sorted = bestFirst(desired, candidates, registration);
   const [first] = sorted;
@@ -168,6 +172,28 @@ function differenceOf(
     isRegistered && registration.status === desired.status && isMatch(desired, registration);
   if (isRecorded && old.length === 0 && Object.keys(edit).length === 0) return null;
   return { ...difference, edit, adopted: !isRegistered };
+}
+
+/** Returns the difference of the status alone. Throws `not_found` if the account has no subscription with the registered id. */
+function statusDifferenceOf(
+  desired: DesiredSubscription,
+  candidates: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+): Difference | null {
+  const { name, status } = desired;
+  const current = candidates.find(({ id }) => id === registration?.subscriptionId);
+  if (current === undefined) {
+    throw new AppError(
+      'not_found',
+      `The subscription ${name} is not in the account as registered.`,
+      {
+        advice: 'To show the differences: `earshot register --dry-run`.',
+      },
+    );
+  }
+  const isSame = current.status === status;
+  if (isSame && registration?.status === status) return null;
+  return { ...nothing, name, desired, current, edit: isSame ? {} : { status } };
 }
 
 /** Sorts by: matches the desired state, registered, running, oldest. */

@@ -1,13 +1,13 @@
 /** Maintenance: undoes automatic changes of the catalogue, completes interrupted ones, and reports all others. */
 
 import { AppError, errorText, withAdvice } from '../core/terms/app-error.ts';
-import { type DesiredSubscription, endpointOf } from '../core/terms/subscription.ts';
+import type { DesiredSubscription, RequestedStatus } from '../core/terms/subscription.ts';
 import type { Registration } from './account.ts';
 import { type Lifetime, lastDeliveryOf, lifetimeOf } from './account.ts';
-import { applyDesired } from './apply.ts';
-import { type AccountContext, listAccount, observed, setStatus } from './changes.ts';
-import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';
-import type { CatalogueSubscription } from './subscription-client.ts';
+import { type ApplyReason, applyDesired } from './apply.ts';
+import { type AccountContext, isDigestOf, listAccount, observed } from './changes.ts';
+import { differenceOf, fixedDifferences, sortAccount } from './differences.ts';
+import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
 
 /** `resume` and `recreate` undo what the catalogue did; `finish` completes an interrupted change. */
 export type MaintenanceAction = 'resume' | 'recreate' | 'finish';
@@ -31,6 +31,8 @@ export interface ReviewInput {
   lastDeliveryAtUs: number | null;
   nowUs: number;
   publicUrl: string | null;
+  /** Credentials of which the catalogue should have one; empty if they are not known. */
+  pairs: readonly EndpointCredentials[];
 }
 
 export interface Review {
@@ -53,7 +55,7 @@ export function review(input: ReviewInput): Review {
     candidates[0] ??
     null;
   const lifetime = lifetimeOf({ listed: current, registration, lastDeliveryAtUs, nowUs });
-  const notes = [...driftNotes(input, current), ...fileNotes(input)];
+  const notes = [...driftNotes(input), ...fileNotes(input)];
   const found = { current, lifetime, action: null, reason: '', notes, changedByPerson };
   const isRemoved = inFile === null && registration.origin === 'file';
   const isToBePaused = inFile?.status === 'paused' && status === 'running';
@@ -71,7 +73,8 @@ export function review(input: ReviewInput): Review {
   if (current.status === status) return { ...found, changedByPerson: false };
   // Paused earlier than the catalogue would have done it: by a person.
   const isDue = (pausedSeenAtUs ?? nowUs) >= lifetime.pausesAtUs;
-  if (current.status === 'paused' && !changedByPerson && isDue) {
+  const isOwn = current.id === subscriptionId;
+  if (current.status === 'paused' && !changedByPerson && isDue && isOwn) {
     const reason = 'the catalogue pauses a subscription after 60 days without activity';
     return { ...found, action: 'resume', reason };
   }
@@ -80,19 +83,23 @@ export function review(input: ReviewInput): Review {
   return { ...found, changedByPerson: true, notes: [{ message, advice }, ...notes] };
 }
 
-/** Changes made elsewhere: reported, never undone. */
-function driftNotes(
-  { registration, candidates, publicUrl }: ReviewInput,
-  current: CatalogueSubscription | null,
-): Note[] {
-  if (current === null || registration.unfinished) return [];
-  const isPush = registration.type === 'push' && publicUrl !== null;
-  const endpoint = isPush ? endpointOf(publicUrl, registration.name) : current.endpoint;
-  const isElsewhere = !isSameEndpoint(current.endpoint, endpoint);
+/** Differences from the registration, except the status: reported, never undone. */
+function driftNotes({ registration, candidates, publicUrl, pairs }: ReviewInput): Note[] {
+  const { credentialsDigest: digest, type, unfinished } = registration;
+  if (unfinished || candidates.length === 0 || (type === 'push' && publicUrl === null)) return [];
+  const isKnown = digest !== null && pairs.length > 0;
+  const hasCredentials = () => !isKnown || pairs.some((pair) => isDigestOf(digest, pair));
+  const difference = differenceOf(registration, candidates, registration, {
+    publicUrl,
+    hasCredentials,
+  });
+  if (difference === null) return [];
+  const { edit, adopted } = difference;
   const differs = [
-    ...fixedDifferences(registration, current),
-    ...(isElsewhere ? ['endpoint'] : []),
-    ...(current.id === registration.subscriptionId ? [] : ['id']),
+    ...(difference.current === null ? difference.differs : []),
+    ...(edit.endpoint === undefined ? [] : ['endpoint']),
+    ...(edit.credentials === undefined || adopted ? [] : ['credentials']),
+    ...(adopted ? ['id'] : []),
   ];
   const advice = 'To show the differences: `earshot register --dry-run`.';
   const several = `${candidates.length} subscriptions have the same endpoint, so each event is received more than once.`;
@@ -102,7 +109,8 @@ function driftNotes(
       : [];
   if (differs.length === 0) return notes;
   const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
-  return [{ message, advice, isFailure: isElsewhere }, ...notes];
+  const isFailure = differs.includes('endpoint') || differs.includes('credentials');
+  return [{ message, advice, isFailure }, ...notes];
 }
 
 function fileNotes({ registration, inFile }: ReviewInput): Note[] {
@@ -160,6 +168,7 @@ export async function maintain(
     const seen = observed(before, candidates, askedAtUs, context);
     const reviewed = review({
       ...{ registration: seen.save, candidates, nowUs, publicUrl },
+      pairs: context.credentials === null ? [] : [context.credentials],
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
       lastDeliveryAtUs: lastDeliveryOf(name, marks, nowUs),
     });
@@ -179,23 +188,49 @@ export async function maintain(
 /** Takes the action. Returns the error as text; null without one. */
 async function act(
   { name, type, events, filter, status }: Registration,
-  { action, current, reason }: Review,
+  { action, reason }: Review,
   skipProbe: boolean,
   context: AccountContext,
 ): Promise<string | null> {
   if (action === null) return null;
-  const why = { actor: 'maintain', reason } as const;
+  const why = { actor: 'maintain', reason, skipProbe } as const;
   try {
-    if (action === 'resume' && current !== null) {
-      // Only the status: other differences are changes of a person.
-      await setStatus({ name, current }, 'running', why, context);
-    } else {
+    // Only the status: other differences are changes of a person.
+    if (action === 'resume') await changeStatus(name, 'running', context, why);
+    else {
       const desired = [{ name, type, events, filter, status }];
-      await applyDesired({ desired, adoptsPull: false }, context, { ...why, skipProbe });
+      await applyDesired({ desired, adoptsPull: false }, context, why);
     }
     return null;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return [errorText(error), ...error.details].join(' ');
   }
+}
+
+/**
+ * Changes the status of a registered subscription, in the catalogue and as desired state, so that maintenance keeps it.
+ * Rejects with `not_found` for a name that is not registered or not in the account, and as `applyDesired` does.
+ */
+export async function changeStatus(
+  name: string,
+  status: RequestedStatus,
+  context: AccountContext,
+  why: ApplyReason,
+): Promise<void> {
+  const registrations = await context.administration.registrations();
+  const known = registrations.find((one) => one.name === name);
+  if (known === undefined) {
+    const names = registrations.map((one) => one.name).join(', ') || 'none';
+    throw new AppError(
+      'not_found',
+      `No subscription ${name} is registered. Registered: ${names}.`,
+      {
+        advice: 'To register one: `earshot register`.',
+      },
+    );
+  }
+  const { type, events, filter } = known;
+  const desired = [{ name, type, events, filter, status }];
+  await applyDesired({ desired, onlyStatus: true, adoptsPull: false }, context, why);
 }

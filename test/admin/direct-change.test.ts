@@ -1,7 +1,8 @@
 /** Commands that pause, resume and delete single managed subscriptions. */
 import { describe, expect, it } from 'vitest';
 import type { AccountContext } from '../../src/admin/changes.ts';
-import { deleteByCommand, findManaged, setStatus } from '../../src/admin/changes.ts';
+import { deleteByCommand, findManaged } from '../../src/admin/changes.ts';
+import { changeStatus } from '../../src/admin/maintain.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import {
   dayUs,
@@ -14,13 +15,9 @@ import {
 } from './samples.ts';
 import { type Cut, historyLines, openSetUp, round } from './set-up.ts';
 
-/** Runs a command as the user does: finds the subscription and changes it. */
-async function change(status: 'paused' | 'running', setUp: AccountContext) {
-  const by = { actor: 'subscriptions', reason: 'by command' } as const;
-  await setStatus(await findManaged('alps', setUp), status, by, setUp);
-}
-const pause = (setUp: AccountContext) => change('paused', setUp);
-const resume = (setUp: AccountContext) => change('running', setUp);
+const by = { actor: 'subscriptions', reason: 'by command' } as const;
+const pause = (setUp: AccountContext) => changeStatus('alps', 'paused', setUp, by);
+const resume = (setUp: AccountContext) => changeStatus('alps', 'running', setUp, by);
 
 const alps = { subscriptions: [managed()], registrations: [registrationOf()] };
 
@@ -115,7 +112,7 @@ describe('a command', () => {
 });
 
 describe('a command that is interrupted at any call', () => {
-  const cuts = Array.from({ length: 6 }, (_, call) => call).flatMap((call) =>
+  const cuts = Array.from({ length: 10 }, (_, call) => call).flatMap((call) =>
     (['before', 'after'] as const).map((when): Cut => ({ call, when, how: 'killed' })),
   );
   const versions = [desiredState()];

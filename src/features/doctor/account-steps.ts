@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../../admin/account.ts';
 import { lastDeliveryOf } from '../../admin/account.ts';
-import { isDigestOf } from '../../admin/changes.ts';
 import { type AccountLimits, countsOf, sortAccount } from '../../admin/differences.ts';
 import { review } from '../../admin/maintain.ts';
 import type { PullQueue } from '../../admin/pull-queue.ts';
@@ -223,10 +222,10 @@ function registered(
   candidates: readonly CatalogueSubscription[],
   { inFile, deliveryMarks, pairs, nowUs, publicUrl }: SubscriptionsInput,
 ): Finding[] {
-  const { name, credentialsDigest: digest } = registration;
+  const { name } = registration;
   const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, nowUs);
   const { current, action, reason, notes } = review({
-    ...{ registration, candidates, lastDeliveryAtUs, nowUs, publicUrl },
+    ...{ registration, candidates, lastDeliveryAtUs, nowUs, publicUrl, pairs },
     inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
   });
   const findings: Finding[] = [];
@@ -246,11 +245,6 @@ function registered(
   }
   for (const { message, advice, isFailure } of notes)
     add(isFailure ? 'critical' : 'warning', message, advice);
-  // Without both there is nothing to compare.
-  if (digest !== null && pairs.length > 0 && !pairs.some((pair) => isDigestOf(digest, pair))) {
-    const text = 'The catalogue has other endpoint credentials than the receiver.';
-    add('critical', text, 'Run `earshot register`.');
-  }
   return findings;
 }
 

@@ -24,7 +24,7 @@ type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
 
 const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
-  flags: (command) => command.argument('<name or id>'),
+  flags: (command) => command.argument('<name>'),
   help: `The catalogue never pushes the events that happen during the pause. earshot records the pause as a
 gap. After you resume the subscription, the receiver fetches the events of the gap. Without
 earshot.config.ts, the subscription stays paused until you resume it.
@@ -34,29 +34,28 @@ Examples:
   $ earshot subscriptions resume default      resume the subscription later
   $ earshot subscriptions history default     list the changes with reasons`,
   needs: ['account'],
-  run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'paused'),
+  run: (io, _, name: string) => changeStatus(io, name, 'paused'),
 });
 
 const resumeCommand = defineCommand('resume', {
   description: 'Resume a managed subscription.',
-  flags: (command) => command.argument('<name or id>'),
+  flags: (command) => command.argument('<name>'),
   help: `Examples:
   $ earshot subscriptions resume default      resume the subscription
   $ earshot subscriptions show default        show the state and the gaps
   $ earshot subscriptions history default     list the changes with reasons`,
   needs: ['account'],
-  run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'running'),
+  run: (io, _, name: string) => changeStatus(io, name, 'running'),
 });
 
 async function changeStatus(
   { account, ...io }: Context<'account'>,
-  nameOrId: string,
+  name: string,
   status: 'paused' | 'running',
 ): Promise<void> {
-  const { findManaged, setStatus } = await import('../../admin/changes.ts');
-  const found = await findManaged(nameOrId, account);
-  await setStatus(found, status, { actor: 'subscriptions', reason: 'by command' }, account);
-  print(io, `${found.name} is ${status}.`);
+  const { changeStatus: change } = await import('../../admin/maintain.ts');
+  await change(name, status, account, { actor: 'subscriptions', reason: 'by command' });
+  print(io, `${name} is ${status}.`);
 }
 
 const deleteCommand = defineCommand('delete', {

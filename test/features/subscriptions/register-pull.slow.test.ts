@@ -12,10 +12,11 @@ const pulled = ['register', '--pull', '--filter', filter, '--yes'];
 
 const change = ['register', '--filter', otherFilter, '--yes'];
 
-/** Opens an account without a public URL. */
+/** Opens an account without the variables of a public listener. */
 async function openPull(service: Partial<SandboxOptions>['service'] = {}) {
   const context = await openAccountContext({ sandbox: { service } });
-  delete context.env.EARSHOT_PUBLIC_URL;
+  for (const name of ['PUBLIC_URL', 'LISTEN', 'TLS_CERT', 'TLS_KEY'])
+    delete context.env[`EARSHOT_${name}`];
   return context;
 }
 

@@ -1,5 +1,4 @@
 /** A backup of a receiver under load, restored in a new folder: no earlier acknowledged notification is lost. */
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -62,12 +61,6 @@ function startLoad({ ca }: Context, { port }: SpawnedReceiver, answered: number[
   };
 }
 
-async function stop({ child }: SpawnedReceiver): Promise<void> {
-  const exit = once(child, 'exit');
-  child.kill('SIGTERM');
-  expect(await exit).toEqual([0, null]);
-}
-
 /** Returns the numbers of all notifications in a store, including duplicates. */
 function storedIn(dataDir: string): number[] {
   const database = new Sqlite(join(dataDir, databaseFileName));
@@ -89,7 +82,7 @@ it('contains every notification acknowledged before, and runs in a new folder', 
   const atEnd = answered.length;
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(atEnd + 100);
   await load.stop();
-  await stop(receiver);
+  expect(await receiver.end()).toEqual([0, null]);
   expect(ended).toMatchObject({ code: 0, err: '' });
   const made: { path: string; notifications: number } = JSON.parse(ended.out);
   expect(atEnd).toBeGreaterThan(before.length);
@@ -117,7 +110,7 @@ it('contains every notification acknowledged before, and runs in a new folder', 
       outcomes[JSON.parse(body).status as keyof typeof outcomes] += 1;
     }
   }
-  await stop(again);
+  expect(await again.end()).toEqual([0, null]);
   expect(outcomes).toEqual({
     stored: answered.length - stored.length,
     duplicate: stored.length,

@@ -1,5 +1,4 @@
 /** The guarantees for users of a reverse proxy with the shipped configuration: nginx, and nightly Caddy. */
-import { once } from 'node:events';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -156,8 +155,7 @@ describe.each(proxies)(
       };
       for (let round = 0; round < 2; round += 1) {
         await afterMore(200);
-        receiver.child.kill('SIGTERM');
-        await once(receiver.child, 'exit');
+        await receiver.end();
         // While the receiver is down, the proxy answers the sender.
         expect([502, 503]).toContain((await ask({ method: 'GET' })).status);
         receiver = await restart();

@@ -1,5 +1,4 @@
 /** A first certificate: SIGTERM while the receiver waits for the authority. */
-import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { isComplete } from '../helpers/thorough.ts';
@@ -19,7 +18,7 @@ const issued = { timeout: 20_000 };
 /** Checks that the next start serves a certificate, with the same account, after one repeated order at most. */
 async function checkNextStart(context: CertificateContext, step: string): Promise<void> {
   const { proxy, root, dataDir } = context;
-  const { child, port, log } = await context.start();
+  const { port, log, end } = await context.start();
   const shown = () => shownSerial(port, root);
   await expect.poll(shown, { ...issued, message: `${step}\n${log()}` }).not.toBeNull();
   // The served certificate is saved afterwards.
@@ -28,9 +27,7 @@ async function checkNextStart(context: CertificateContext, step: string): Promis
   expect(proxy.granted('finalize-order'), step).toBeLessThanOrEqual(2);
   expect(proxy.granted('order-plz'), step).toBeLessThanOrEqual(2);
   expect(log(), step).not.toContain('"level":"error"');
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
+  await end('SIGKILL');
 }
 
 describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
@@ -45,12 +42,10 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
         reached.resolve();
         return never;
       });
-      const { child, log } = await context.start();
+      const { end, log } = await context.start();
       await reached.promise;
-      const exit = once(child, 'exit');
       const began = performance.now();
-      child.kill('SIGTERM');
-      expect(await exit, step).toEqual([0, null]);
+      expect(await end(), step).toEqual([0, null]);
       expect(performance.now() - began, step).toBeLessThan(soonMs);
       expect(log(), step).not.toContain('"level":"error"');
       context.proxy.watch(() => undefined);

@@ -1,6 +1,5 @@
 /** The real program on a small disk, with a sink and summaries, under load; records its answers. */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -105,11 +104,9 @@ function underLoad(
     refused: () => refused,
     /** Resolves with the exit code; null when it was killed. */
     end: async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
-      const exit = once(receiver.child, 'exit');
-      receiver.child.kill(signal);
-      const [code] = await exit;
+      const [code] = await receiver.end(signal);
       await stopLoad();
-      return code;
+      return code as number | null;
     },
   };
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -23,7 +22,7 @@ it(`stores every answered notification once over at least ${kills} kills at rand
 
   // More kills if a slow machine answers few between them.
   for (let round = 0; round < kills || answered.length <= kills * 20; round += 1) {
-    const { child, port } = await context.start();
+    const { end, port } = await context.start();
     const post = createClient({ port, ca: context.ca, connections: senders });
     const atStart = answered.length;
     const send = async () => {
@@ -40,8 +39,7 @@ it(`stores every answered notification once over at least ${kills} kills at rand
     while (answered.length === atStart) await delay(1);
     // The random delay is the moment of the kill; the test waits for no condition here.
     await delay(random.integer(0, 250));
-    child.kill('SIGKILL');
-    await Promise.all([once(child, 'exit'), sending]);
+    await Promise.all([end('SIGKILL'), sending]);
   }
 
   const database = new Sqlite(join(context.dataDir, databaseFileName));

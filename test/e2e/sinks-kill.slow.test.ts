@@ -2,7 +2,6 @@
  * SIGKILL of receivers and of a NATS server under load. A web service refuses some webhooks the first time. No
  * notification is lost, few are delivered twice, and the next receiver continues.
  */
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -84,15 +83,6 @@ async function startService() {
   return { url, taken };
 }
 
-async function ended(
-  { child }: SpawnedReceiver,
-  signal: 'SIGKILL' | 'SIGTERM',
-): Promise<unknown[]> {
-  const exit = once(child, 'exit');
-  child.kill(signal);
-  return exit;
-}
-
 it.skipIf(!hasNats)(
   `delivers every notification despite ${kills} kills of receivers and a sink (needs nats-server)`,
   async () => {
@@ -134,7 +124,7 @@ it.skipIf(!hasNats)(
       } else {
         // The random delay is the moment of the kill; the test waits for no condition here.
         await delay(random.integer(0, 300));
-        await ended(receiver, 'SIGKILL');
+        await receiver.end('SIGKILL');
         killed += 1;
         receiver = await start();
       }
@@ -165,7 +155,7 @@ it.skipIf(!hasNats)(
     await expect.poll(left, { timeout: 60_000 }).toEqual(none);
     const letters = await collect(reader.sinks.items({ sink: 'command', state: 'dead' }));
     await reader.close();
-    expect(await ended(receiver, 'SIGTERM')).toEqual([0, null]);
+    expect(await receiver.end('SIGTERM')).toEqual([0, null]);
 
     const byNats = (await nats.messages()).map(({ data }): Taken => data);
     const lines = existsSync(commandFile) ? readFileSync(commandFile, 'utf8').trim() : '';

@@ -1,15 +1,10 @@
 /** The end of `earshot start`: while it starts, while sinks hang, and when a part does not start or close. */
-import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { notification } from '../helpers/deliveries.ts';
-import {
-  createClient,
-  createReceiverContext,
-  type SpawnedReceiver,
-} from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { startTcpServer } from '../helpers/tcp-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -25,12 +20,6 @@ async function openFolder() {
   return { ...receiverContext, folder, preload, configure };
 }
 
-async function terminated({ child }: SpawnedReceiver): Promise<unknown[]> {
-  const exit = once(child, 'exit');
-  child.kill('SIGTERM');
-  return exit;
-}
-
 /** Hides one file of the program, as after an interrupted upgrade. */
 const missingFile = `import { registerHooks } from 'node:module';
 registerHooks({
@@ -44,8 +33,8 @@ registerHooks({
 it('closes the receiver and exits 1 when a background job cannot start', async () => {
   const { start, folder, preload } = await openFolder();
   const env = { ...preload(missingFile), EARSHOT_BACKUP_DIR: join(folder, 'backups') };
-  const { child, log } = await start(env);
-  expect(await once(child, 'exit')).toEqual([1, null]);
+  const { exit, log } = await start(env);
+  expect(await exit).toEqual([1, null]);
   expect(log()).toContain('earshot: A background job failed to start: job.ts is missing');
 });
 
@@ -62,7 +51,7 @@ it.each([
   configure(`${config}\nexport default { sinks: {} };\n`);
   const receiver = await start();
   if (isReady) await expect.poll(receiver.log).toContain('ready to receive notifications');
-  expect(await terminated(receiver)).toEqual([0, null]);
+  expect(await receiver.end()).toEqual([0, null]);
   const endedMs = Date.now();
   expect(receiver.log()).not.toContain('"level":"error"');
   const { msg, time } = JSON.parse(receiver.log().trimEnd().split('\n').at(-1) ?? '');
@@ -92,7 +81,7 @@ it('ends within some seconds while a webhook, NATS, MQTT and a command hang', as
   await expect.poll(silent.open).toBe(2);
   await expect.poll(() => existsSync(begun)).toBe(true);
   const askedMs = performance.now();
-  expect(await terminated(receiver)).toEqual([0, null]);
+  expect(await receiver.end()).toEqual([0, null]);
   // Two seconds for answers, and two more for the command to end after SIGTERM.
   expect(performance.now() - askedMs).toBeLessThan(8_000);
   expect(receiver.log()).toContain('"msg":"stopped"');
@@ -108,7 +97,7 @@ it('ends on SIGTERM though a part does not close, and names the part', async () 
   const { start, preload } = await openFolder();
   const receiver = await start(preload(hangingClose));
   await expect.poll(receiver.log).toContain('ready to receive notifications');
-  expect(await terminated(receiver)).toEqual([1, null]);
+  expect(await receiver.end()).toEqual([1, null]);
   const lines = receiver.log().split('\n');
   const line = lines.find((text) => text.includes('shutdown timed out'));
   expect(JSON.parse(line ?? '{}')).toMatchObject({

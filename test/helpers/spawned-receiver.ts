@@ -17,6 +17,10 @@ export interface SpawnedReceiver {
   port: number;
   /** Returns everything written to stderr so far. */
   log(): string;
+  /** Resolves with the exit code and the signal that ended it, of which one is null. */
+  exit: Promise<unknown[]>;
+  /** Sends a signal, by default SIGTERM, and waits for the end. */
+  end(signal?: NodeJS.Signals): Promise<unknown[]>;
 }
 
 export interface ReceiverContext {
@@ -68,6 +72,7 @@ async function startReceiver(
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
+  const exit = once(child, 'exit');
   let log = '';
   const port = await new Promise<number>((resolve, reject) => {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -75,9 +80,13 @@ async function startReceiver(
       const found = /"url":"https?:\/\/127\.0\.0\.1:(\d+)"/.exec(log)?.[1];
       if (found !== undefined) resolve(Number(found));
     });
-    void once(child, 'exit').then(() => reject(new Error(`It ended before it was ready:\n${log}`)));
+    void exit.then(() => reject(new Error(`It ended before it was ready:\n${log}`)));
   });
-  return { child, pid: child.pid ?? 0, port, log: () => log };
+  const end = (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal);
+    return exit;
+  };
+  return { child, pid: child.pid ?? 0, port, log: () => log, exit, end };
 }
 
 /** A client that keeps its connections open and trusts the given authority. */

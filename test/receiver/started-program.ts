@@ -1,5 +1,4 @@
 /** `earshot start` as a separate process, for tests that stop it or measure it. */
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
 import type { StoreReader } from '../../src/store/store.ts';
@@ -27,11 +26,11 @@ export async function startProgram(nodeOptions: string[] = []): Promise<StartedP
   const { ca, dataDir, start } = await createReceiverContext(temporaryDirectory());
   const { username, password } = goodPair;
   const pair = { EARSHOT_ENDPOINT_USERNAME: username, EARSHOT_ENDPOINT_PASSWORD: password };
-  const { child, pid, port, log } = await start(pair, nodeOptions);
+  const { child, exit, pid, port, log } = await start(pair, nodeOptions);
   return {
     port,
     caPem: ca,
-    exited: once(child, 'exit').then(([code]) => code),
+    exited: exit.then(([code]) => code as number | null),
     signal: (name) => void child.kill(name),
     stderr: log,
     residentBytes: async () => {

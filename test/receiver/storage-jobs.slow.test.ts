@@ -178,11 +178,9 @@ it('is started by `earshot start` only when EARSHOT_KEEP is set', async () => {
   const kept = await context.start({ EARSHOT_KEEP: '365d,50GB' });
   await expect.poll(kept.log).toContain(enabled);
   expect(kept.log()).toContain('"keep":{"ageUs":31536000000000,');
-  kept.child.kill('SIGTERM');
-  await new Promise((resolve) => kept.child.once('exit', resolve));
+  await kept.end();
   const all = await context.start();
   // Background jobs start before the signal to stop is sent.
-  all.child.kill('SIGTERM');
-  await new Promise((resolve) => all.child.once('exit', resolve));
+  await all.end();
   expect(all.log()).not.toContain(enabled);
 }, 60_000);

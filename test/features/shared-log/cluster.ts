@@ -1,5 +1,4 @@
 /** Several real receivers with a shared log behind a real load balancer, senders, and a checker. */
-import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
@@ -91,13 +90,7 @@ async function createNode(options: {
       receiver = await context.start(own, clockOffsetMs === 0 ? [] : otherClock(clockOffsetMs));
     },
     /** Kills the process and waits for its end. */
-    kill: async (signal: NodeJS.Signals = 'SIGKILL') => {
-      const child = receiver?.child;
-      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      const exit = once(child, 'exit');
-      child.kill(signal);
-      await exit;
-    },
+    kill: async (signal: NodeJS.Signals = 'SIGKILL') => void (await receiver?.end(signal)),
   };
 }
 

@@ -1,3 +1,4 @@
+/** A user's web service on loopback that receives webhooks and answers as the test requests. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { SinkDocument } from '../../../src/features/sinks/document.ts';

@@ -1,3 +1,4 @@
+/** Webhooks: the request and its signature, and the meaning of each answer, also odd or endless ones. */
 import type { Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, it } from 'vitest';

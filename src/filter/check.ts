@@ -10,6 +10,7 @@ interface CheckedFilter {
   readonly tree: FilterTree | null;
   /** Sorted by position in the text. */
   readonly findings: readonly FilterFinding[];
+  readonly errors: readonly FilterFinding[];
 }
 
 /** Maximum number of errors that an AppError lists. */
@@ -23,15 +24,15 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
   if (isBlankFilter(text)) {
     const fault = { code: 'empty', message: 'An empty filter matches every product.' } as const;
     const span = { start: text.length, end: text.length };
-    return { tree: null, findings: [findingAt('warning', span, fault)] };
+    return { tree: null, findings: [findingAt('warning', span, fault)], errors: [] };
   }
   try {
     const { tree, findings } = parseFilter(text, entity);
-    const isRefused = findings.some(({ severity }) => severity === 'error');
-    return { tree: isRefused ? null : tree, findings };
+    const errors = findings.filter(({ severity }) => severity === 'error');
+    return { tree: errors.length > 0 ? null : tree, findings, errors };
   } catch (error) {
     if (!(error instanceof FilterSyntaxError)) throw error;
-    return { tree: null, findings: [error.finding] };
+    return { tree: null, findings: [error.finding], errors: [error.finding] };
   }
 }
 
@@ -40,8 +41,7 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
  * Throws AppError `invalid` for a filter with errors; its details show each error with its position.
  */
 export function requireFilter(text: string, entity: Entity): FilterTree | null {
-  const { tree, findings } = checkFilter(text, entity);
-  const errors = findings.filter(({ severity }) => severity === 'error');
+  const { tree, errors } = checkFilter(text, entity);
   if (errors.length === 0) return tree;
   const count = errors.length === 1 ? 'One error' : `${errors.length} errors`;
   const details = errors.slice(0, shownMax).map((finding) => showFinding(text, finding));

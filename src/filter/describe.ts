@@ -4,7 +4,7 @@ import { formatDateUs } from '../core/terms/dates.ts';
 import { printable } from '../core/terms/text.ts';
 import type { FilterTree, Geometry, Literal } from './filter-tree.ts';
 import { positionsOf } from './geometry/ring.ts';
-import { extentsOf, toShape } from './geometry/shape.ts';
+import { bboxOf, toShape } from './geometry/shape.ts';
 import { showLiteral, showText } from './print.ts';
 import { describeGroup, groupIn, termsOf } from './product-conditions.ts';
 import type { ProductSelection, Products } from './products.ts';
@@ -60,11 +60,7 @@ function valueText(literal: Literal): string {
 /** `footprint intersects POLYGON with 5 points in the box 4,50,5,51`: as in `--bbox`, to about ten metres. */
 function describeArea(geometry: Geometry): string {
   const { length } = positionsOf(geometry);
-  const [box, beyond] = extentsOf(toShape(geometry));
-  if (box === undefined) return '';
-  // If a box only touches the antimeridian, the box on the other side has no width.
-  const east = beyond === undefined || beyond.east === -180 ? box.east : beyond.east;
-  const sides = [box.west, box.south, east, box.north].map((side) => Number(side.toFixed(4)));
+  const sides = bboxOf(toShape(geometry)).map((side) => Number(side.toFixed(4)));
   const place =
     length === 1 ? `at ${sides.slice(0, 2)}` : `with ${length} points in the box ${sides}`;
   return `footprint intersects ${geometry.type.toUpperCase()} ${place}`;

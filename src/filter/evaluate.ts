@@ -55,7 +55,7 @@ export function compileFilter(tree: FilterTree): ProductTest {
       const compare = comparisonOf[tree.operator];
       const grouped: ReadonlySet<Comparable> = groupedTypes(tree);
       return (product) => {
-        const value = read(product.attribute(tree.name)?.value);
+        const value = read(product.attribute(tree.name));
         return value !== null && (compare(value, literal) || grouped.has(value));
       };
     }

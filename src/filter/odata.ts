@@ -133,8 +133,10 @@ function readSelect(names: readonly string[], accepted: readonly string[]) {
 
 function readFilter(text: string, entity: Entity): FilterTree | null {
   if (isBlankFilter(text)) return null;
-  const { tree, findings } = checkFilter(text, entity);
-  const error = findings.find(({ severity }) => severity === 'error');
+  const {
+    tree,
+    errors: [error],
+  } = checkFilter(text, entity);
   if (error === undefined) return tree;
   const { code, message, start, hint } = error;
   // The catalogue reports an unknown property as "Invalid field"; its complete text was never recorded.

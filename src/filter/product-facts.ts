@@ -74,7 +74,7 @@ export function deriveColumns(
     // The catalogue writes -1 for an unknown size (facts, catalogue 7).
     size_bytes: Number.isSafeInteger(size) && Number(size) >= 0 ? Number(size) : null,
     processing_baseline:
-      textOrNull(view.attribute('processingBaseline')?.value) ?? baselineInName(fullName),
+      textOrNull(view.attribute('processingBaseline')) ?? baselineInName(fullName),
     s3_path: textOrNull(record.S3Path),
   };
 }
@@ -84,7 +84,7 @@ function recordValue(
   { type, field, attribute }: Column,
 ): string | number | null {
   if (attribute !== undefined) {
-    const value = view.attribute(attribute)?.value;
+    const value = view.attribute(attribute);
     return type === 'number' ? asNumber(value) : textOrNull(value);
   }
   if (field === undefined) return null;

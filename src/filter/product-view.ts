@@ -3,18 +3,12 @@
 import { readDateUs } from '../core/terms/dates.ts';
 import { toProductJson, toProductLinks } from '../core/terms/read-models.ts';
 import { findMission, missionOfName } from './fields.ts';
-import { type AnyGeometry, type AttributeKind, attributeKinds } from './filter-tree.ts';
+import { type AnyGeometry, attributeKinds } from './filter-tree.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
 import { type Shape, toShape } from './geometry/shape.ts';
 import type { FoundProduct } from './products.ts';
 import { type ProductRecord, partOf, textOrNull } from './values.ts';
-
-export interface StoredAttribute {
-  kind: AttributeKind;
-  /** As in the record: a String attribute may contain a number. Never undefined. */
-  value: unknown;
-}
 
 /** Values are null if the record does not have them. */
 export interface ProductView {
@@ -23,8 +17,8 @@ export interface ProductView {
   /** `ContentDate/Start`, `PublicationDate`, …: microseconds since 1970, UTC. */
   dateUs(field: string): number | null;
   readonly online: boolean | null;
-  /** The first attribute of this name; case-sensitive. */
-  attribute(name: string): StoredAttribute | null;
+  /** Value of the first attribute of this name, as in the record: a String may be a number. Case-sensitive. */
+  attribute(name: string): unknown;
   attributeNames(): Iterable<string>;
   /** Read once. */
   footprint(): Shape | null;
@@ -91,24 +85,20 @@ function dateValue(record: ProductRecord, field: string): unknown {
   return dateFields.has(field) ? record[field] : null;
 }
 
-function attributesOf(record: ProductRecord): Map<string, StoredAttribute> {
-  const found = new Map<string, StoredAttribute>();
+function attributesOf(record: ProductRecord): Map<string, unknown> {
+  const found = new Map<string, unknown>();
   if (!Array.isArray(record.Attributes)) return found;
   for (const item of record.Attributes) {
     const name = partOf(item, 'Name');
-    const kind =
-      kindByName.get(partOf(item, '@odata.type')) ?? kindByName.get(partOf(item, 'ValueType'));
-    if (typeof name !== 'string' || kind === undefined || found.has(name)) continue;
-    found.set(name, { kind, value: partOf(item, 'Value') ?? null });
+    const isTyped = ['@odata.type', 'ValueType'].some((part) => kindNames.has(partOf(item, part)));
+    if (typeof name !== 'string' || !isTyped || found.has(name)) continue;
+    found.set(name, partOf(item, 'Value') ?? null);
   }
   return found;
 }
 
-const kindByName: ReadonlyMap<unknown, AttributeKind> = new Map(
-  attributeKinds.flatMap((kind) => [
-    [kind, kind],
-    [`#OData.CSC.${kind}Attribute`, kind],
-  ]),
+const kindNames: ReadonlySet<unknown> = new Set(
+  attributeKinds.flatMap((kind) => [kind, `#OData.CSC.${kind}Attribute`]),
 );
 
 /** Returns the record in a body (`value`, or `Value` in old ones); null if there is none. */

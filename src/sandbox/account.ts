@@ -208,9 +208,7 @@ export function readFilter(filter: string, events: readonly NotificationEvent[])
     events.map((event) => (event === 'deleted' ? 'DeletedProducts' : 'Products')),
   );
   const checked = [...entities].map((entity) => checkFilter(filter, entity));
-  const error = checked
-    .flatMap(({ findings }) => findings)
-    .find(({ severity }) => severity === 'error');
+  const [error] = checked.flatMap(({ errors }) => errors);
   const tree = checked[0]?.tree;
   if (error === undefined && tree != null) return compileFilter(tree);
   const { code, start = 0, end = 0, message = 'The filter is empty.' } = error ?? {};

@@ -151,8 +151,7 @@ export function readFilter(
   entity: Entity,
   io: Pick<Io, 'stderr' | 'env'>,
 ): FilterTree | null {
-  const { tree, findings } = checkFilter(text, entity);
-  const errors = findings.filter(({ severity }) => severity === 'error');
+  const { tree, findings, errors } = checkFilter(text, entity);
   if (errors.length > 0) {
     const details = errors.map((finding) => showFinding(text, finding));
     throw new AppError('usage', `The filter is not valid for ${entity}.`, { details });

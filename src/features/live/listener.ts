@@ -59,8 +59,7 @@ export const livePage: PageRoute = {
     const { state } = request;
     const names = await subscriptionNames(parts);
     const page = { title: 'Live', controls: controls(state, names) };
-    const { tree, findings: found } = checkFilter(state.filter, 'Products');
-    const errors = found.filter(({ severity }) => severity === 'error');
+    const { tree, errors } = checkFilter(state.filter, 'Products');
     if (errors.length > 0) return { ...page, body: filterErrors(state.filter, errors) };
     const note = await indexNote(parts);
     const newest = await newestRows(parts, request, tree);

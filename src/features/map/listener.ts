@@ -69,8 +69,7 @@ export const mapPage: PageRoute = {
     const drawn = drawnArea(url.searchParams);
     const names = await subscriptionNames(parts);
     const page = { title: 'Map', controls: controls(state, mapState, names) };
-    const { tree, findings } = checkFilter(state.filter, 'Products');
-    const errors = findings.filter(({ severity }) => severity === 'error');
+    const { tree, errors } = checkFilter(state.filter, 'Products');
     if (errors.length > 0) return { ...page, body: filterErrors(state.filter, errors) };
     if (drawn !== null) {
       return {

@@ -44,7 +44,7 @@ function idPart(value: string | null, word: string): string {
 }
 
 export function collectionOfView(view: ProductView): StacCollectionKey {
-  const type = view.attribute('productType')?.value;
+  const type = view.attribute('productType');
   return {
     mission: view.text('Collection/Name'),
     productType: typeof type === 'string' ? type : null,

@@ -6,7 +6,7 @@ import { toProductLinks } from '../../core/terms/read-models.ts';
 import type { AnyGeometry } from '../../filter/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { joinParts, partsOf } from '../../filter/geometry/ring.ts';
-import { extentsOf, toShape } from '../../filter/geometry/shape.ts';
+import { bboxOf, toShape } from '../../filter/geometry/shape.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { partOf } from '../../filter/values.ts';
@@ -41,21 +41,12 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
     id: row.productId,
     collection,
     geometry: split === null ? null : withoutCollection(split),
-    ...(split === null ? {} : { bbox: boxOf(split) }),
+    // Shapes round to 2^-40 degrees.
+    ...(split && { bbox: bboxOf(toShape(split)).map((side) => Number(side.toFixed(10))) }),
     properties,
     links: linksOf(row.productId, collection, options),
     assets: assetsOf(product, options),
   } as StacItem;
-}
-
-/** Returns west, south, east, north; west is greater than east across the antimeridian (RFC 7946, 5.2). */
-function boxOf(split: AnyGeometry): number[] {
-  const [box, beyond] = extentsOf(toShape(split));
-  if (box === undefined) return [];
-  // If a box only touches the antimeridian, the box on the other side has no width.
-  const east = beyond === undefined || beyond.east === -180 ? box.east : beyond.east;
-  // Shapes round to 2^-40 degrees.
-  return [box.west, box.south, east, box.north].map((degrees) => Number(degrees.toFixed(10)));
 }
 
 /** Returns the areas of a collection, else its lines: the schema of items permits no collection. */
@@ -82,7 +73,7 @@ function propertiesOf({ row }: FoundProduct, view: ProductView) {
 }
 
 function textAttribute(view: ProductView, name: string): string | null {
-  const value = view.attribute(name)?.value;
+  const value = view.attribute(name);
   return typeof value === 'string' && value !== '' ? value : null;
 }
 

@@ -253,7 +253,7 @@ function ofAttribute(
     ...{ type, isNeverAbsent: true },
     exists: within ?? existing(kind, attribute),
     valueIn: (view) => {
-      const value = attributeValue(view.attribute(name)?.value, type);
+      const value = attributeValue(view.attribute(name), type);
       if (range === undefined || typeof value !== 'number') return value;
       const isWhole = type !== 'integer' || Number.isInteger(value);
       return isWhole && value >= range[0] && value <= range[1] ? value : undefined;
@@ -297,7 +297,7 @@ function ofLowerCase(name: string, values?: readonly string[]): ComparedSource {
     ...{ type: 'string', ...(values && { values }) },
     exists: values ? or(...values.map(equals)) : attributeOf(name, 'String').ge(''),
     valueIn: (view) => {
-      const value = view.attribute(name)?.value;
+      const value = view.attribute(name);
       const shown = isUpperCase(value) ? value.toLowerCase() : undefined;
       return values === undefined ? shown : values.find((one) => one === shown);
     },
@@ -320,7 +320,7 @@ function ofPlatform(): ComparedSource {
   return {
     ...mission,
     valueIn: (view) => {
-      const last = view.attribute('platformSerialIdentifier')?.value;
+      const last = view.attribute('platformSerialIdentifier');
       const isLetter = typeof last === 'string' && /^[A-Z]$/.test(last);
       const shown = mission.valueIn(view);
       return shown === undefined ? undefined : `${shown}${isLetter ? last.toLowerCase() : ''}`;
@@ -340,7 +340,7 @@ function ofTile(): ComparedSource {
   return {
     ...{ type: 'string', exists: tile.ge('') },
     valueIn: (view) => {
-      const value = view.attribute('tileId')?.value;
+      const value = view.attribute('tileId');
       return typeof value === 'string' && /^\d\d[A-Z]{3}$/.test(value)
         ? `MGRS-${value}`
         : undefined;

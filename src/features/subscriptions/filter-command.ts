@@ -101,8 +101,7 @@ async function printCheck(
   { json }: FilterFlags,
   io: Io,
 ): Promise<void> {
-  const { tree, findings } = checkFilter(text, entity);
-  const errors = findings.filter(({ severity }) => severity === 'error');
+  const { tree, findings, errors } = checkFilter(text, entity);
   const valid = errors.length === 0;
   if (json) {
     // A blank filter is valid: the subscription has all products.

@@ -161,7 +161,7 @@ export function boxesOf(shape: Shape): Box[] {
 }
 
 /** Returns the boxes as people write them: an area with a corner at a pole does not have all longitudes. */
-export function extentsOf({ points, regions }: Shape): Box[] {
+function extentsOf({ points, regions }: Shape): Box[] {
   const boxes: Box[] = regions.map(({ south, north, ...region }) => {
     if (region.northInside || region.southInside) return { west: -180, south, east: 180, north };
     const shift = 360 * turnsOf(region.west);
@@ -179,6 +179,14 @@ export function extentsOf({ points, regions }: Shape): Box[] {
     { west, south, east: 180, north },
     { west: -180, south, east: east - 360, north },
   ];
+}
+
+/** Returns west, south, east and north; west is greater than east across the antimeridian (RFC 7946, 5.2). */
+export function bboxOf(shape: Shape): [number, number, number, number] {
+  const [box = { west: 0, south: 0, east: 0, north: 0 }, beyond] = extentsOf(shape);
+  // If a box only touches the antimeridian, the box on the other side has no width.
+  const east = beyond === undefined || beyond.east === -180 ? box.east : beyond.east;
+  return [box.west, box.south, east, box.north];
 }
 
 /** A range of longitudes, with `west` from -180 up to, not including, 180. */

@@ -68,7 +68,7 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
   const { deleted, orderby, direction = 'desc', cursor, ...changes } = parameters.parse(given);
   const entity = deleted === 'true' ? 'DeletedProducts' : 'Products';
   const text = changedFilter(state.filter, entity, changes);
-  const { tree: filter, findings } = checkFilter(text, entity);
+  const { tree: filter, findings, errors } = checkFilter(text, entity);
   const allowed: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
   const by = allowed.find((one) => one === orderby) ?? defaultOrderOf(entity).by;
   const order = { by, direction };
@@ -80,7 +80,7 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
   return {
     ...{ state, entity, after, text, filter, order },
     findings: findings.filter(({ code }) => code !== 'empty'),
-    isValid: !findings.some(({ severity }) => severity === 'error'),
+    isValid: errors.length === 0,
   };
 }
 
@@ -91,8 +91,8 @@ function changedFilter(
   { name, add, remove }: Pick<z.output<typeof parameters>, 'name' | 'add' | 'remove'>,
 ): string {
   if ((name ?? add ?? remove) === undefined) return text;
-  const { tree, findings } = checkFilter(text, entity);
-  if (findings.some(({ severity }) => severity === 'error')) return text;
+  const { tree, errors } = checkFilter(text, entity);
+  if (errors.length > 0) return text;
   const conditionOf = (one = '') => checkFilter(one, entity).tree;
   const removed = conditionOf(remove);
   const added = [name === undefined ? null : nameField.contains(name).tree, conditionOf(add)];

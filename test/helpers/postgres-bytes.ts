@@ -57,19 +57,31 @@ export const blockingAnswers: [name: string, bytes: Buffer][] = [
 
 /** Answers that end the client library, or use any memory. */
 export const hostileAnswers: [name: string, bytes: Buffer | { flood: Buffer }, reason: string][] = [
-  ['a login with gss', message('R', int32(7)), 'it requires a login without a password'],
-  ['a login with an unknown method', message('R', int32(99)), 'it requires a login without'],
-  ['a row of length 0', Buffer.from('4400000000', 'hex'), 'invalid length'],
-  ['a message without a body', Buffer.from('4400000004', 'hex'), 'invalid message'],
-  ['a declared 2 GB message', { flood: Buffer.from('447fffffff', 'hex') }, 'invalid length'],
-  ['a declared 4 GB message', { flood: Buffer.from('53ffffffff', 'hex') }, 'invalid length'],
-  ['a row with -1 columns', message('D', int16(-1)), 'invalid message'],
-  ['a row with a truncated field', message('D', int16(9), int32(3), 'x'), 'invalid message'],
+  ['a login with gss', message('R', int32(7)), 'made the client library fail'],
+  ['a login with an unknown method', message('R', int32(99)), 'made the client library fail'],
+  ['a row of length 0', Buffer.from('4400000000', 'hex'), 'made the client library fail'],
+  ['a message without a body', Buffer.from('4400000004', 'hex'), 'made the client library fail'],
+  [
+    'a declared 2 GB message',
+    { flood: Buffer.from('447fffffff', 'hex') },
+    '(used too much memory|did not answer in time)',
+  ],
+  [
+    'a declared 4 GB message',
+    { flood: Buffer.from('53ffffffff', 'hex') },
+    '(used too much memory|did not answer in time)',
+  ],
+  ['a row with -1 columns', message('D', int16(-1)), 'made the client library fail'],
+  [
+    'a row with a truncated field',
+    message('D', int16(9), int32(3), 'x'),
+    'made the client library fail',
+  ],
   ['a row that nobody requested', message('D', int16(0)), ''],
   [
     'rows without end',
     { flood: Buffer.concat([loggedIn, message('T', int16(2))]) },
-    '(invalid length|error|no connection)',
+    '(memory|fail|error|no connection)',
   ],
 ];
 

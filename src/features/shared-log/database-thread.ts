@@ -1,8 +1,6 @@
 /** The thread of the connections to the database of the shared log: the only importer of `pg` in this folder. */
 import pg from 'pg';
 import { serveThread } from '../../core/host/serve-thread.ts';
-import { UnusableAnswer } from '../../core/http/bounded-fetch.ts';
-import { boundPostgres } from '../../core/http/bounded-messages.ts';
 import { AppError, errorCodeOf } from '../../core/terms/app-error.ts';
 import { knownFault } from '../../core/terms/faults.ts';
 import { ownError } from './connection.ts';
@@ -11,9 +9,6 @@ import { ownError } from './connection.ts';
 const connectionsMax = 4;
 
 const connectTimeoutMs = 2_000;
-
-/** Maximum size of the rows of one statement. They are text: bytes have twice their size. */
-const rowsBytesMax = 64 * 2 ** 20;
 
 interface Statement {
   sql: string;
@@ -51,11 +46,10 @@ function openDatabase(urls: readonly string[]) {
   };
 }
 
-/** A client whose server cannot make the library fail. */
+/** A client whose connections may be lost. */
 class Client extends pg.Client {
   constructor(options?: pg.ClientConfig) {
     super(options);
-    boundPostgres(this, rowsBytesMax);
     // A failure is reported by the statement, and that of an idle connection by the next one.
     this.on('error', () => undefined);
   }
@@ -160,7 +154,6 @@ function connectionError(cause: unknown): AppError {
 /** Returns the reason of a failure without a state. */
 function faultOf(error: unknown): string {
   if (error instanceof NotReplicated) return 'the wait for the standby was cancelled';
-  if (error instanceof UnusableAnswer) return error.message;
   const code = errorCodeOf(error);
   return code === 'unknown' ? 'no connection' : code;
 }

@@ -76,8 +76,12 @@ describe('answers of', () => {
 
   it('an MQTT broker, too', async () => {
     const answers: [string, Parameters<typeof answerOnce>[0], string][] = [
-      ['a 256 MB packet', { flood: Buffer.from('30ffffff7f', 'hex') }, 'invalid length'],
-      ['a length of five bytes', Buffer.from('20ffffffffff', 'hex'), '(invalid length|failed)'],
+      [
+        'a 256 MB packet',
+        { flood: Buffer.from('30ffffff7f', 'hex') },
+        '(used too much memory|did not answer in time)',
+      ],
+      ['a length of five bytes', Buffer.from('20ffffffffff', 'hex'), ''],
       ['an answer to the login without a body', Buffer.from('2000', 'hex'), ''],
       ['a packet of type 0', Buffer.from('0000', 'hex'), ''],
       ['an answer of a web server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), ''],

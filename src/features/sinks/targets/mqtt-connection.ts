@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net';
 import type { ErrorWithReasonCode, IConnackPacket, MqttClient } from 'mqtt';
 import { UnusableAnswer } from '../../../core/http/bounded-fetch.ts';
-import { boundMqtt, packetBytesMax } from '../../../core/http/bounded-messages.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { aborted } from '../target.ts';
 import type { MqttSettings } from './mqtt.ts';
@@ -34,6 +33,9 @@ export interface MqttConnection {
 }
 
 const connectTimeoutMs = 10_000;
+
+/** Maximum size of a packet of the broker, which sends only acknowledgements. */
+const packetBytesMax = 2 ** 20;
 
 /** A broker that does not respond within one and a half of this time is disconnected. */
 const keepAliveSeconds = 15;
@@ -72,7 +74,6 @@ export async function openMqtt(
   });
   const socket = client.stream as Socket;
   socket.setNoDelay(true);
-  boundMqtt(socket);
   const end = (error: Error) => void socket.destroy(error);
   const ended = endOf(client, socket, (code) => {
     end(new ErrorWithReasonCode('the broker disconnected', code));

@@ -2,7 +2,6 @@
 import type pg from 'pg';
 import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
-import { boundPostgres } from '../../../core/http/bounded-messages.ts';
 import { databaseUrls, isLocalDatabase } from '../../../core/http/network-address.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
@@ -180,9 +179,6 @@ const connectTimeoutMs = 10_000;
 /** Idle time after which the system probes a connection, so that a dead one is noticed. */
 const keepAliveMs = 15_000;
 
-/** Maximum size of the answer to a statement. */
-const rowsBytesMax = 2 ** 20;
-
 /** A fault of the tables, which concerns every item. */
 class TableFault extends Error {}
 
@@ -197,16 +193,15 @@ function openServer(
 
   const openPool = async () => {
     const { Client, Pool } = await loadPg();
-    class BoundedClient extends Client {
+    class QuietClient extends Client {
       constructor(options?: pg.ClientConfig) {
         super(options);
-        boundPostgres(this, rowsBytesMax);
         // A lost connection is reported by its statement, or replaced by the next one.
         this.on('error', () => undefined);
       }
     }
     const options = { ...connectionOf(url, settings), application_name: `earshot ${name}` };
-    const opened = new Pool({ ...options, Client: BoundedClient, max: connectionsMax });
+    const opened = new Pool({ ...options, Client: QuietClient, max: connectionsMax });
     return opened.on('error', () => undefined);
   };
   /**

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { z } from 'zod';
 import type { RunProgram } from '../../core/host/run-program.ts';
+import { isLoopbackHost } from '../../core/http/network-address.ts';
 import { holdsCertificates } from '../../core/http/tls-settings.ts';
-import { type Evaluation, evaluation } from '../../core/terms/evaluation.ts';
+import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts';
 import type { Cursors, Logger, NotificationLog } from '../../core/terms/ports.ts';
 import type { SinkDocument } from './document.ts';
 import type { FormatName, MessageUrls } from './formats.ts';
@@ -113,6 +114,22 @@ export function unusable(target: string, reason: string): Evaluation {
   const nextStep =
     'Start the server, or correct the URL, the login or the certificate of the sink in earshot.config.ts. Until then, notifications are queued.';
   return evaluation('critical', `${target} cannot be used: ${reason}.`, nextStep);
+}
+
+/** Returns the evaluation of a usable server: a warning if a login is sent to another machine without TLS. */
+export function usable(
+  message: string,
+  urls: readonly string[],
+  { login, secure }: { login: object | null; secure: 'tls' | 'mqtts' },
+): Evaluation {
+  const exposed = urls
+    .map((url) => new URL(url))
+    .filter(({ protocol }) => protocol !== `${secure}:`)
+    .find(({ hostname }) => !isLoopbackHost(hostname.replace(/^\[|\]$/g, '')));
+  if (login === null || exposed === undefined) return ok(message);
+  const text = `${message} The login and the notifications are sent unencrypted: ${exposed.protocol}// has no TLS.`;
+  const nextStep = `Enable TLS on the server, and use ${secure}:// for the sink.`;
+  return evaluation('warning', text, nextStep);
 }
 
 /** Returns a temporary failure without a requested delay. */

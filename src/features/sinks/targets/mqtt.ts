@@ -1,9 +1,7 @@
 /** Publishes items to an MQTT broker, with MQTT 5 and QoS 1. */
 import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
-import { isLoopbackHost } from '../../../core/http/network-address.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
-import { evaluation, ok } from '../../../core/terms/evaluation.ts';
 import { type SinkDocument, viewOf } from '../document.ts';
 import { type FormatName, formats, type MessageUrls } from '../formats.ts';
 import {
@@ -17,6 +15,7 @@ import {
   type TargetFailure,
   unavailable,
   unusable,
+  usable,
 } from '../target.ts';
 import {
   hasReasonCode,
@@ -153,7 +152,7 @@ export const mqtt = defineThreadKind({
     };
   },
   check: async (target, { sink, signal }) => {
-    const { host, hostname } = new URL(target.url);
+    const { host } = new URL(target.url);
     let connection: MqttConnection;
     try {
       connection = await openMqtt(target, signal, '-doctor');
@@ -165,12 +164,7 @@ export const mqtt = defineThreadKind({
     if (fault !== null) return unusable(host, fault);
     const login = target.login === null ? 'connections without a login' : 'the login';
     const message = `${host} accepts ${login}, MQTT 5 and QoS 1. Permission to publish to the topic is not checked, because that requires a message: run \`earshot sinks test ${sink.name}\`.`;
-    const isLocal = isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
-    if (target.login === null || target.url.startsWith('mqtts:') || isLocal) {
-      return ok(message);
-    }
-    const text = `${message} The login and the notifications are sent unencrypted: mqtt:// has no TLS.`;
-    return evaluation('warning', text, 'Enable TLS on the broker, and use mqtts:// for the sink.');
+    return usable(message, [target.url], { login: target.login, secure: 'mqtts' });
   },
 });
 

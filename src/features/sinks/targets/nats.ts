@@ -3,9 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
-import { networkFault } from '../../../core/http/bounded-fetch.ts';
+import { causesOf, networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
-import { evaluation, ok } from '../../../core/terms/evaluation.ts';
 import type { SinkDocument } from '../document.ts';
 import { type FormatName, formats } from '../formats.ts';
 import {
@@ -18,6 +17,7 @@ import {
   type TargetFailure,
   unavailable,
   unusable,
+  usable,
 } from '../target.ts';
 
 /** Settings of a NATS sink. A stream that listens to the subject must exist. */
@@ -157,9 +157,7 @@ export const nats = defineThreadKind({
     }
     const login = target.login === null ? 'connections without a login' : 'the login';
     const message = `${servers} accepts ${login}. The stream is not checked, because that requires a message: run \`earshot sinks test ${sink.name}\`.`;
-    if (!isUnencrypted(target)) return ok(message);
-    const text = `${message} The login and the notifications are sent unencrypted: nats:// has no TLS.`;
-    return evaluation('warning', text, 'Enable TLS on the server, and use tls:// for the sink.');
+    return usable(message, target.servers, { login: target.login, secure: 'tls' });
   },
 });
 
@@ -258,14 +256,6 @@ function natsFault(
   return unavailable(networkFault(error));
 }
 
-function causesOf(error: unknown): Error[] {
-  const causes: Error[] = [];
-  for (let next = error; next instanceof Error && causes.length < 8; next = next.cause) {
-    causes.push(next);
-  }
-  return causes;
-}
-
 /** Fills the template. Values from outside must neither add a token nor be a wildcard. */
 function subjectFor(
   template: string,
@@ -284,12 +274,4 @@ function coveringSubject(template: string): string {
     .split('.')
     .map((token) => (token.includes('{') ? '*' : token))
     .join('.');
-}
-
-/** Returns true if a login may be sent to another machine without TLS, also after a downgrade attack. */
-function isUnencrypted({ servers, login }: NatsSettings): boolean {
-  const local = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
-  return (
-    login !== null && servers.some((server) => !server.startsWith('tls:') && !local.test(server))
-  );
 }

@@ -19,11 +19,10 @@ export interface PreparedFile {
   zipped: Uint8Array<ArrayBuffer>;
 }
 
-/** Modules of libraries: the specifier in scripts, and the file. */
-const libraries: Readonly<Record<string, { specifier: string; file: string }>> = {
-  'preact.js': { specifier: 'preact', file: 'preact/dist/preact.mjs' },
-  'hooks.js': { specifier: 'preact/hooks', file: 'preact/hooks/dist/hooks.mjs' },
-  'morphdom.js': { specifier: 'morphdom', file: 'morphdom/dist/morphdom-esm.js' },
+/** Files of libraries, by the name in scripts. */
+const libraries = {
+  preact: 'preact/dist/preact.mjs',
+  morphdom: 'morphdom/dist/morphdom-esm.js',
 };
 
 const require = createRequire(import.meta.url);
@@ -42,8 +41,8 @@ async function prepareFiles(): Promise<PreparedFile[]> {
     }
   }
   texts.set('page.css', [...sheets.values()].join('\n'));
-  for (const [name, { file }] of Object.entries(libraries)) {
-    texts.set(name, await readFile(pathOfLibrary(file), 'utf8'));
+  for (const [name, file] of Object.entries(libraries)) {
+    texts.set(`${name}.js`, await readFile(pathOfLibrary(file), 'utf8'));
   }
   for (const [name, text] of landFiles()) texts.set(name, text);
   return [...texts].map(([name, text]) => {
@@ -65,14 +64,7 @@ function forBrowsers(script: string): string {
   return script
     .replaceAll(/^ *(?:\/\*\*?\s[\s\S]*?\*\/|\/\/.*)\n/gm, '')
     .replaceAll(/(\bfrom\s*['"])\.[\w./-]*\/([\w-]+)\.ts(['"])/g, '$1./$2.js$3')
-    .replaceAll(
-      /(\bfrom\s*|\bimport\s*)(['"])(preact(?:\/hooks)?|morphdom)\2/g,
-      (_, start, quote, name) => {
-        const [file = ''] =
-          Object.entries(libraries).find(([, { specifier }]) => specifier === name) ?? [];
-        return `${start}${quote}./${file}${quote}`;
-      },
-    )
+    .replaceAll(/(\bfrom\s*|\bimport\s*)(['"])(preact|morphdom)\2/g, '$1$2./$3.js$2')
     .replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n');
 }
 

@@ -227,7 +227,7 @@ export function fixedDifferences(desired: Defined, current: Defined): FixedPrope
 }
 
 /** Compares two endpoints as URLs; both may be null. */
-export function isSameEndpoint(one: string | null, other: string | null): boolean {
+function isSameEndpoint(one: string | null, other: string | null): boolean {
   if (one === null || other === null) return one === other;
   return URL.parse(one)?.href === URL.parse(other)?.href;
 }

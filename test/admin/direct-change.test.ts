@@ -84,6 +84,16 @@ describe('a command', () => {
     expect(await round(setUp)).toMatchObject([{ did: 'resume' }]);
   });
 
+  it.each([
+    ['that is not registered', [], /No subscription alps is registered/],
+    ['whose id is gone', [registrationOf({ subscriptionId: 'id-gone' })], /not in the account/],
+  ])('does not change a subscription %s', async (_title, registrations, words) => {
+    const setUp = await openSetUp({ ...alps, registrations });
+    const error = await pause(setUp.context()).catch((refusal: unknown) => refusal);
+    expect(error).toMatchObject({ code: 'not_found', text: expect.stringMatching(words) });
+    expect(setUp.catalogue.writes).toEqual([]);
+  });
+
   it('is refused without a request when a resumed subscription would be too many', async () => {
     const setUp = await openSetUp({
       ...lostOne,

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import {
   type Administration,
@@ -8,6 +10,9 @@ import {
   type NewGap,
   type Registration,
 } from '../../src/admin/account.ts';
+import { registeredSubscriptions } from '../../src/admin/sql.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openLocalStore } from '../store/local-store.ts';
 import { queueState } from './sample-queue.ts';
 import { registrationOf } from './samples.ts';
@@ -161,6 +166,16 @@ it('a change stores nothing when one part of it fails', async () => {
   expect(await again.gaps()).toMatchObject([{ subscription: 'lasting', toUs: null }]);
   await again.commit(whole);
   expect(await again.registrations()).toEqual([registration]);
+});
+
+it('the registered subscriptions of a folder are those of its database; a broken one has none', async () => {
+  const { store, dataDir } = await openLocalStore();
+  await store.administration.commit({ save: registration });
+  expect(registeredSubscriptions(dataDir)).toEqual([registration]);
+  const folder = temporaryDirectory();
+  expect(registeredSubscriptions(folder)).toEqual([]);
+  writeFileSync(join(folder, databaseFileName), 'no database', { mode: 0o600 });
+  expect(registeredSubscriptions(folder)).toEqual([]);
 });
 
 it('marks of deliveries keep the latest time over a restart', async () => {

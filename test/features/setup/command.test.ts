@@ -141,6 +141,15 @@ describe('setup on a terminal', () => {
     expect(existsSync(envFile)).toBe(false);
   });
 
+  it('accepts certificate files that can be read', async () => {
+    const { run, workingDir } = context(settings);
+    writeFileSync(join(workingDir, 'cert.pem'), '');
+    const answers = ['', '', 'files', 'nowhere.pem', 'cert.pem', 'cert.pem', ...Array(4).fill('')];
+    const { err, out } = await run(['--collection', 'S2', '--dry-run'], answers);
+    expect(err).toContain(`${join(workingDir, 'nowhere.pem')} cannot be read: there is no such`);
+    expect(out).toContain(`EARSHOT_TLS_CERT=${join(workingDir, 'cert.pem')}\n`);
+  });
+
   it('asks for confirmation before it subscribes to every product', async () => {
     const { run } = context(settings);
     const { code, err } = await run(['--dry-run', '--yes'], ['', 'n', 'S1']);

@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
     expect(page.url()).toBe(seeded.url + href);
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Live');
     // Nothing was published in this hour; a notification of the hour before may be delayed into it.
-    expect(await page.locator('#live tbody tr').count()).toBeLessThanOrEqual(1);
+    expect(await page.locator('[data-list] tbody tr').count()).toBeLessThanOrEqual(1);
     expect(problems).toEqual([]);
     await page.context().close();
   });
@@ -71,8 +71,8 @@ describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
     expect(await hours.first().locator('title').textContent()).toMatch(/UTC: median \d+ ms, p90 /);
     await hours.nth(3).click();
     expect(new URL(page.url()).pathname).toBe('/live');
-    await page.locator('#live tbody tr').first().waitFor();
-    const listed = await page.locator('#live tbody tr').count();
+    await page.locator('[data-list] tbody tr').first().waitFor();
+    const listed = await page.locator('[data-list] tbody tr').count();
     expect(listed).toBe(api.hours[3]?.notificationToReceipt?.count);
     await page.context().close();
   });

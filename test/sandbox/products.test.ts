@@ -108,10 +108,9 @@ describe('a product', () => {
       const product = generator.next(timeOf(index));
       expect(product).toEqual(before);
       const after = generator.modified(product, timeOf(9_000));
-      const { ModificationDate, Checksum, Locations } = product;
-      expect({ ...after, ModificationDate, Checksum, Locations }).toEqual(product);
+      const { ModificationDate } = product;
+      expect({ ...after, ModificationDate }).toEqual(product);
       expect(Date.parse(after.ModificationDate)).toBe(timeOf(9_000));
-      expect(after.Checksum[0]?.Value).not.toBe(Checksum[0]?.Value);
       const gone = generator.deleted(after, timeOf(9_001));
       expect(Object.keys(gone)).not.toContain('PublicationDate');
       const { Id } = product;

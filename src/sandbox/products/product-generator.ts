@@ -62,10 +62,9 @@ export function createProductGenerator({ seed }: { seed: number }) {
       const scene = drawScene(random, collection, type, Math.floor(publicationMs));
       return assembleRecord(collection, scene);
     },
-    /** Returns the product with corrected checksums: the first ones can be wrong (facts, catalogue 2). */
+    /** Returns the product with a new ModificationDate. */
     modified: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => ({
       ...product,
-      ...correctedChecksums(product, Math.floor(atMs), changes),
       ModificationDate: drawTimestamp(changes, Math.floor(atMs)),
     }),
     /** Returns the record of the deleted product. */
@@ -291,27 +290,6 @@ export interface CatalogueProduct {
 /** Draws a checksum of a number of hexadecimal digits. */
 function drawChecksum(random: Random, Algorithm: string, digits: number, atMs: number) {
   return { Value: random.hex(digits), Algorithm, ChecksumDate: drawTimestamp(random, atMs) };
-}
-
-const checksums = z.array(z.looseObject({ Value: z.string(), Algorithm: z.string() }));
-
-/** Returns new checksums of the folder; nothing for a record without them. The archive keeps its own. */
-function correctedChecksums(
-  product: CatalogueProduct,
-  atMs: number,
-  random: Random,
-): Pick<CatalogueProduct, string> {
-  const known = checksums.safeParse(product.Checksum).data;
-  if (known === undefined) return {};
-  const Checksum = known.map(({ Algorithm, Value }) =>
-    drawChecksum(random, Algorithm, Value.length, atMs - random.integer(200, 3_000)),
-  );
-  const { Locations } = product;
-  if (!Array.isArray(Locations)) return { Checksum };
-  const corrected = Locations.map((one) =>
-    one?.FormatType === 'Extracted' ? { ...one, Checksum } : one,
-  );
-  return { Checksum, Locations: corrected };
 }
 
 /**

@@ -143,7 +143,7 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
   return {
     ...{ ...common, ledger, queues, subscriptions, publisher },
     provider: createIdentityProvider({ ...common, account, random: randomOf(5) }),
-    ...{ random: randomOf(6), queueRandom: randomOf(7) },
+    random: randomOf(6),
     /** The last requests to the catalogue and the identity provider. */
     requests: [] as LoggedRequest[],
     inferenceSettings: createLiveSettings(

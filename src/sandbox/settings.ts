@@ -163,8 +163,7 @@ export const serviceSettingsSchema = z.strictObject({
   queueMax: z.int().min(1).max(1_000_000).default(100_000),
   /** Read of a paused subscription: its entries, or status 400. */
   readOfPaused: z.enum(['allow', 'refuse']).default('allow'),
-  /** Probability of each fault in a Read or Ack, and number of next ones with each fault; counts down. */
-  queueFaults: numberForEach(queueFaults, share),
+  /** Number of next Reads and Acks with each fault; counts down. */
   nextQueueCalls: numberForEach(queueFaults, count),
 });
 export type ServiceSettings = Readonly<z.output<typeof serviceSettingsSchema>>;

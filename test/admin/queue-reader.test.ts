@@ -175,10 +175,10 @@ describe('an answer that cannot be used', () => {
 
   it('gives up a drain after repeated failures, and at once when the subscription is unknown', async () => {
     const { sandbox, drain, waits, deps, reader, id } = await openPullSetUp();
-    sandbox.service.change({ queueFaults: { serverError: 1 } });
+    sandbox.service.change({ nextQueueCalls: { serverError: 1_000 } });
     await expect(drain()).rejects.toMatchObject({ code: 'unavailable' });
     expect(waits).toHaveLength(7);
-    sandbox.service.change({ queueFaults: { serverError: 0 } });
+    sandbox.service.change({ nextQueueCalls: { serverError: 0 } });
     const unknown = {
       ...deps.queue,
       read: () => deps.queue.read({ id: id.replaceAll(/\w/g, '0'), entriesMax: 1 }),

@@ -10,7 +10,6 @@ import {
   subscriptionStatuses,
   toIso,
 } from '../account.ts';
-import type { Random } from '../clock.ts';
 import { notificationEvents } from '../delivery/notification.ts';
 import type { Queues } from '../delivery/queue.ts';
 import { type LiveServiceSettings, type QueueFault, queryFaults, takeNext } from '../settings.ts';
@@ -26,8 +25,6 @@ export interface SubscriptionServices {
   readonly subscriptions: Subscriptions;
   readonly queues: Queues;
   readonly liveSettings: LiveServiceSettings;
-  /** Draws the faults of Reads and Acks. */
-  readonly queueRandom: Random;
 }
 
 /** Answers a request; `cut` closes the connection instead. Throws InvalidInput and SubscriptionRefusal. */
@@ -190,7 +187,7 @@ function answerRead(
   if (subscription.status === 'paused' && form.settings.readOfPaused === 'refuse') {
     refuse(`Subscription with id ${id} is paused.`);
   }
-  const fault = chooseFault(services, queue.isLastReadOutdated() ? ['doubleRead'] : []);
+  const fault = nextFault(services, queue.isLastReadOutdated() ? ['doubleRead'] : []);
   const read = () => (fault === 'doubleRead' ? queue.readAgain() : queue.read(top));
   return withFault(fault, () => ({ status: 200, body: read() }), form);
 }
@@ -207,7 +204,7 @@ function answerAck(
     throw new InvalidInput([{ type: 'missing', loc, msg: 'Field required', input: null }]);
   }
   const { subscription, queue } = queueOf(id, services);
-  const fault = chooseFault(services, ['ackAnswerLost']);
+  const fault = nextFault(services, ['ackAnswerLost']);
   if (fault === 'connectionCut') return 'cut';
   const acknowledge = (): ServiceAnswer => {
     const acknowledged = queue.acknowledge(ackId);
@@ -246,20 +243,15 @@ function readTop(input: string): number {
   return top;
 }
 
-/**
- * Chooses the fault of a call among the common faults and the given ones: first from `nextQueueCalls`, which counts
- * down, otherwise by probability.
- */
-function chooseFault(
-  { liveSettings, queueRandom }: SubscriptionServices,
+/** Takes the next fault of a call among the common faults and the given ones. */
+function nextFault(
+  { liveSettings }: SubscriptionServices,
   ownFaults: readonly QueueFault[],
 ): QueueFault | undefined {
-  const { nextQueueCalls, queueFaults: shares } = liveSettings.current();
-  const applicable = [...queryFaults, ...ownFaults];
-  const ordered = takeNext(applicable, nextQueueCalls, (counts) =>
+  const { nextQueueCalls } = liveSettings.current();
+  return takeNext([...queryFaults, ...ownFaults], nextQueueCalls, (counts) =>
     liveSettings.change({ nextQueueCalls: counts }),
   );
-  return ordered ?? applicable.find((fault) => queueRandom.chance(shares[fault]));
 }
 
 /** Returns the answer, with its fault if that is one of the common faults. */

@@ -69,7 +69,7 @@ describe('the doctor with pull subscriptions only', () => {
 
   it('fails when the queue cannot be read, with the reason', async () => {
     const context = await openRegistered();
-    context.sandbox.service.change({ queueFaults: { serverError: 1 } });
+    context.sandbox.service.change({ nextQueueCalls: { serverError: 1_000 } });
     const { code, finding } = await doctor(context);
     expect(code).toBe(1);
     expect(finding('queue default')).toMatchObject({

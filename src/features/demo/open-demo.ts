@@ -64,7 +64,7 @@ const receiverSettings = {
   EARSHOT_LOG_LEVEL: 'error',
 };
 
-/** One page is read twice, so that the counts have duplicates. No fault loses an entry. */
+/** A page is read twice, so that the counts have duplicates. No fault loses an entry. */
 const queueService: SandboxOptions['service'] = {
   retryAfterSeconds: 1,
   nextQueueCalls: {

@@ -11,7 +11,6 @@ import {
   storePast,
   withStore,
 } from '../../../src/features/demo/past.ts';
-import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { createRandom } from '../../../src/sandbox/clock.ts';
 import { settings } from '../../helpers/settings.ts';
 import {
@@ -59,7 +58,10 @@ it('one hour of the past is missing until the receiver compares, and then covera
   expect(missing).toBeGreaterThan(5);
   const before = await reported(context);
   expect(before.map(({ state }) => state)).toEqual(['not-compared', 'not-compared']);
-  await catchUpIndex({ dataDir: context.dataDir });
+  const checked = await context.run('reconcile --check --since 25h');
+  expect(checked).toMatchObject({ code: 3 });
+  expect(checked.err).toContain(`${missing} events are missing.`);
+
   expect(await compareAutomatically(context)).toBe('all');
   const after = await reported(context);
   expect(after.map(({ complete, unknownHours }) => [complete, unknownHours])).toEqual([

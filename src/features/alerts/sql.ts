@@ -68,7 +68,9 @@ export const reads = {
     return prepared<[object], StoredAlert>(
       database,
       `SELECT ${alertColumns} FROM alert
-       WHERE (resolved_at_us IS NULL OR resolved_at_us >= @resolvedSinceUs) AND ${isUnsent} ORDER BY id LIMIT @limit`,
+       WHERE id IN (SELECT id FROM alert WHERE resolved_at_us IS NULL
+           UNION ALL SELECT id FROM alert WHERE resolved_at_us >= @resolvedSinceUs)
+         AND ${isUnsent} ORDER BY id LIMIT @limit`,
     )
       .all(query)
       .map(alertIn);

@@ -7,7 +7,7 @@ import { serveThread } from '../../store/engine/thread.ts';
 import { lastPosition } from '../../store/log/queries.ts';
 import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
-import { digestOf, encodeContent, encodeEntry, eventName, itemDigest } from './entry.ts';
+import { digestOf, encodeEntry, eventName, itemDigest } from './entry.ts';
 import type { EncodedContent } from './schema.ts';
 import { partsOf, type Row, readStateTables, type TablePart } from './table-parts.ts';
 
@@ -73,7 +73,7 @@ const operations = {
   nextPart(reading: Reading): EncodedContent | null {
     reading.parts ??= readStateTables(reading.database);
     const part = reading.parts.next();
-    return part.done ? null : encodeContent(part.value);
+    return part.done ? null : encodeEntry({ kind: 'rows', part: part.value });
   },
   /** Makes the log a node of the shared log. From now on, a receiver without EARSHOT_LOG_URL is refused. */
   join({ database }: Reading, place: NodePlace): void {

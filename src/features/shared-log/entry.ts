@@ -58,7 +58,7 @@ export type EntryContent =
   | { kind: 'deliveries'; deliveries: EntryDelivery[] }
   | { kind: 'recovered'; events: MissingEvent[]; atUs: number }
   | { kind: 'changes'; changes: Change[] }
-  /** Notifications of a log that was copied into the shared log. */
+  /** Rows of a table: notifications of a log that was copied into the shared log, or a part of a checkpoint. */
   | { kind: 'rows'; part: TablePart };
 
 /** Maximum size before compression: a body has at most 1 MiB, and each of its notifications adds some hundred bytes. */
@@ -72,12 +72,13 @@ const format = 1;
 /** The fastest useful zstd level. */
 const level = 1;
 
-export const encodeEntry = (content: EntryContent) => encodeContent({ ...content, format });
-
-/** Encodes a content: the length of its JSON, the JSON, and all byte arrays of it, compressed. Throws if it is too large. */
-export function encodeContent(content: object): { encoding: string; bytes: Buffer } {
+/**
+ * Encodes an entry, or a part of a checkpoint: the length of its JSON, the JSON, and all byte arrays of it, compressed.
+ * Throws if it is too large.
+ */
+export function encodeEntry(content: EntryContent): { encoding: string; bytes: Buffer } {
   const parts: Uint8Array[] = [];
-  const json = Buffer.from(toJson(content, parts));
+  const json = Buffer.from(toJson({ format, ...content }, parts));
   const head = Buffer.alloc(lengthBytes);
   head.writeUInt32LE(json.length);
   const raw = Buffer.concat([head, json, ...parts]);
@@ -86,13 +87,14 @@ export function encodeContent(content: object): { encoding: string; bytes: Buffe
 }
 
 /**
- * Decodes an entry, which `encodeEntry` has written. Throws `unavailable` for one of a newer version: a node must not
- * apply it differently.
+ * Decodes what `encodeEntry` has written. Throws `unavailable` for an entry of a newer version: a node must not apply it
+ * differently.
  */
 export function decodeEntry(encoded: { encoding: string; bytes: Uint8Array }): EntryContent {
-  const { format: written, ...content } = decodeContent(encoded) as EntryContent & {
-    format: number;
-  };
+  const raw = decompress(encoded, rawBytesMax);
+  const end = lengthBytes + raw.readUInt32LE(0);
+  const decoded = fromJson(raw.toString('utf8', lengthBytes, end), raw.subarray(end));
+  const { format: written, ...content } = decoded as EntryContent & { format: number };
   if (written <= format) return content as EntryContent;
   throw newerEntry();
 }
@@ -103,13 +105,6 @@ export function newerEntry(): AppError {
     'The shared log contains an entry of a newer version of earshot.',
     { advice: 'Install the newer version on this receiver, too.' },
   );
-}
-
-/** Decodes what `encodeContent` has written. */
-export function decodeContent(encoded: { encoding: string; bytes: Uint8Array }): unknown {
-  const raw = decompress(encoded, rawBytesMax);
-  const end = lengthBytes + raw.readUInt32LE(0);
-  return fromJson(raw.toString('utf8', lengthBytes, end), raw.subarray(end));
 }
 
 /** Replaces byte arrays by `{"$bytes": length}`; their bytes follow in the same order. */

@@ -20,7 +20,7 @@ import {
 } from './apply-entries.ts';
 import {
   type Change,
-  decodeContent,
+  decodeEntry,
   type PreparedDeliveries,
   type PreparedEntry,
   prepareChanges,
@@ -29,7 +29,7 @@ import {
   prepareRetry,
 } from './entry.ts';
 import type { EncodedContent, LogEntry } from './schema.ts';
-import { clearStateTables, type TablePart, writePart } from './table-parts.ts';
+import { clearStateTables, writePart } from './table-parts.ts';
 
 let changesByName: ReturnType<typeof operationsByName<Database>>;
 
@@ -47,7 +47,9 @@ const tasks = {
   },
   loadPart({ connection, requireSpace }: Writer, part: EncodedContent): void {
     requireSpace();
-    connection.transact((database) => writePart(database, decodeContent(part) as TablePart));
+    const content = decodeEntry(part);
+    if (content.kind !== 'rows') throw new Error('A part of a checkpoint has no rows.');
+    connection.transact((database) => writePart(database, content.part));
   },
   /** Removes rows that were pruned before the loaded checkpoint. Returns their number; 0 when none is left. */
   removePruned: ({ connection }: Writer): number => connection.transact(removePruned),

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import {
   decodeEntry,
   type EntryContent,
-  encodeContent,
   encodeEntry,
 } from '../../../src/features/shared-log/entry.ts';
 import { createRandom } from '../../../src/sandbox/clock.ts';
@@ -143,7 +142,7 @@ describe('an unreadable row', () => {
 it('an entry of the shared log in a newer format is refused, because it could mean something else', () => {
   const entry: EntryContent = { kind: 'changes', changes: [] };
   expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
-  const newer = encodeContent({ ...entry, format: 2 });
+  const newer = encodeEntry({ ...entry, ...{ format: 2 } });
   expect(() => decodeEntry(newer)).toThrow(/newer version of earshot/);
 });
 

@@ -191,7 +191,7 @@ describe('the live feed', () => {
 
   it('keeps viewers while the store cannot be read, and sends the positions later', async () => {
     const memory = await openGrowing();
-    let failure: AppError | null = null;
+    let failure: Error | null = null;
     const notifications = {
       ...memory.notifications,
       lastPosition: async () => {
@@ -199,8 +199,8 @@ describe('the live feed', () => {
         return memory.notifications.lastPosition();
       },
     };
-    const failed = vi.fn();
-    const log = { ...silentLog, debug: failed };
+    const [failed, broken] = [vi.fn(), vi.fn()];
+    const log = { ...silentLog, debug: failed, error: broken };
     const { origin } = await openConsole({ notifications, log });
     const stream = await openStream(`${origin}/api/live`);
     await stream.next();
@@ -209,5 +209,9 @@ describe('the live feed', () => {
     await expect.poll(() => failed.mock.calls.length).toBeGreaterThan(1);
     failure = null;
     expect((await stream.next()).data.lastPosition).toBe(3);
+    // Another fault ends the stream: the viewer connects again.
+    failure = new Error('a fault');
+    await stream.ended;
+    expect(broken).toHaveBeenCalledOnce();
   });
 });

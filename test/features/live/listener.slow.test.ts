@@ -2,13 +2,6 @@
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { EventQuery } from '../../../src/filter/products.ts';
-import {
-  createMemoryLog,
-  createMemoryProducts,
-  notificationRow,
-  openConsole,
-} from '../../core/api/console-context.ts';
 import { hasChromium, openBrowser, openPage } from '../../core/page/browser.ts';
 import { openSeeded, type SeededReceiver } from '../../core/page/seeded-receiver.ts';
 
@@ -154,36 +147,4 @@ describe.skipIf(!hasChromium)('the live list (needs Chromium)', { timeout: 30_00
     expect(await page.title()).toBe('Live · earshot');
     expect(problems).toEqual([]);
   });
-});
-
-describe('the list with a $filter', () => {
-  const unknown = { platform: null, productType: null, tile: null, cloudCoverPercent: null };
-  const nowUs = () => Date.UTC(2026, 4, 3, 12) * 1_000;
-
-  /** An index that finds one match on each page of ten notifications, which arrived a minute apart. */
-  it.each([
-    [100, 10, /10 in this period(?![\s\S]*were searched)/],
-    [1_000, 20, /Only notifications after 2026-05-03 08:40\S* UTC were searched/],
-  ])(
-    'of %i notifications reads up to 20 pages, and reports up to when',
-    async (count, most, is) => {
-      let pages = 0;
-      const events = async ({ afterPosition = 0, beforePosition = 0 }: EventQuery) => {
-        pages += 1;
-        const row = notificationRow(Math.max(afterPosition, beforePosition - 11) + 1);
-        const product = { ...row, ...unknown };
-        const event = { ...row, notificationUs: null, product, footprint: null };
-        return { events: [event], next: row.position > afterPosition + 1 ? row.position : null };
-      };
-      const rows = Array.from({ length: count }, (_, i) =>
-        notificationRow(i + 1, { receivedAtUs: nowUs() - (count - i) * 60_000_000 }),
-      );
-      const products = { ...createMemoryProducts(), events: events as never };
-      const { get } = await openConsole({ notifications: createMemoryLog(rows), products, nowUs });
-      const { text, status } = await get('/live?filter=Online%20eq%20true');
-      expect({ status, pages }).toEqual({ status: 200, pages: most });
-      expect(text.match(/<summary class="name">/g)).toHaveLength(most);
-      expect(text).toMatch(is);
-    },
-  );
 });

@@ -1,4 +1,5 @@
 /** Composes the receiver: store, index, certificate, listeners. Closes them in reverse order. */
+import { isDeepStrictEqual } from 'node:util';
 import {
   type ConsoleOptions,
   createConsoleApp,
@@ -9,7 +10,7 @@ import { type ConsoleParts, loadListenerSlots } from '../core/api/listener-slot.
 import { type Io, within } from '../core/cli/io.ts';
 import { nameCalled } from '../core/cli/output.ts';
 import type { StartConfig } from '../core/config/config.ts';
-import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
+import { type CredentialPairs, readCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { type Closers, createClosers } from '../core/host/job.ts';
 import { startIdleCollection } from '../core/host/serve-thread.ts';
 import { type Listener, startListener } from '../core/http/listener.ts';
@@ -146,26 +147,39 @@ function malformed(error: unknown, log: Logger, requestId: string): Response {
   return problemResponse(new AppError('invalid', 'The request is malformed.'), requestId);
 }
 
-/** Accepts the credential pairs of the variables, or those of the file, which is reloaded when it changes. */
-function startCredentials(
-  { credentials: { source, pairs: current }, dataDir }: StartConfig,
-  log: Logger,
-) {
-  let accepted = current;
+/** Interval at which the file with the credentials is read. */
+const credentialsIntervalMs = 500;
+
+/** Accepts the credential pairs of the variables, or those of the file, which is read again while the receiver runs. */
+function startCredentials({ credentials: { source, pairs }, dataDir }: StartConfig, log: Logger) {
+  let inFile = pairs;
+  let accepted = pairs;
   let check = createCredentialCheck(accepted);
-  const onChange = (pairs: CredentialPairs) => {
-    accepted = acceptedAfter(accepted, pairs, log);
-    check = createCredentialCheck(accepted);
-    log.info({ accepted: accepted.length }, 'reloaded endpoint credentials');
+  let reported = '';
+  const report = (reason: string) => {
+    const failed = 'failed to reload endpoint credentials; the previous credentials stay valid';
+    if (reason !== reported) log.error({ reason }, failed);
+    reported = reason;
   };
-  const failed = 'failed to reload endpoint credentials; the previous credentials stay valid';
-  const onProblem = (reason: string) => log.error({ reason }, failed);
-  const watch =
-    source === 'file' ? watchCredentialsFile({ dataDir, current, onChange, onProblem }) : null;
+  const reload = () => {
+    try {
+      const read = readCredentialsFile(dataDir);
+      if (read === null) return report('the file is missing');
+      reported = '';
+      if (isDeepStrictEqual(read, inFile)) return;
+      inFile = read;
+      accepted = acceptedAfter(accepted, read, log);
+      check = createCredentialCheck(accepted);
+      log.info({ accepted: accepted.length }, 'reloaded endpoint credentials');
+    } catch (error) {
+      report(errorText(error));
+    }
+  };
+  const timer = source === 'file' ? setInterval(reload, credentialsIntervalMs).unref() : undefined;
   return {
     checkCredentials: (authorization: string | undefined) => check(authorization),
     accepted: () => accepted,
-    stop: () => watch?.stop(),
+    stop: () => clearInterval(timer),
   };
 }
 

@@ -1,10 +1,9 @@
 /** Credentials that the receiver accepts: from the variables, or from the data directory. */
 
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { fileMark, readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
-import { AppError, errorText } from '../terms/app-error.ts';
+import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
+import { AppError } from '../terms/app-error.ts';
 import { faultError } from '../terms/faults.ts';
 import { jsonOf } from '../terms/text.ts';
 import type { Reader } from './load.ts';
@@ -88,40 +87,4 @@ export async function writeCredentialsFile(dataDir: string, pairs: CredentialPai
   } catch (cause) {
     throw faultError('configuration', `${path} cannot be written`, cause);
   }
-}
-
-/** Interval of checks of the file. */
-const watchIntervalMs = 500;
-
-/**
- * Watches the file, and calls `onChange` when its pairs differ from `current`. Reports a missing or invalid file
- * once; the pairs in use stay.
- */
-export function watchCredentialsFile(options: {
-  dataDir: string;
-  current: CredentialPairs;
-  onChange: (pairs: CredentialPairs) => void;
-  onProblem: (reason: string) => void;
-}): { stop(): void } {
-  const { dataDir, onChange, onProblem } = options;
-  let { current } = options;
-  // Unset: the file may have changed since the current pairs were read.
-  let seen: string | undefined;
-  const check = () => {
-    const mark = fileMark(join(dataDir, credentialsFileName));
-    if (mark === seen) return;
-    seen = mark;
-    try {
-      const pairs = readCredentialsFile(dataDir);
-      if (pairs === null) return onProblem('the file is missing');
-      if (isDeepStrictEqual(pairs, current)) return;
-      current = pairs;
-      onChange(pairs);
-    } catch (error) {
-      onProblem(errorText(error));
-    }
-  };
-  const timer = setInterval(check, watchIntervalMs);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
 }

@@ -113,13 +113,3 @@ export async function syncFolder(path: string): Promise<void> {
   await folder.sync().catch(() => undefined);
   await folder.close();
 }
-
-/** Returns a mark that changes when a file is replaced, written or made readable for others; empty without a file. */
-export function fileMark(path: string): string {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined ? '' : `${stats.ino} ${stats.mtimeMs} ${stats.size} ${stats.mode}`;
-  } catch {
-    return 'unreadable';
-  }
-}

@@ -26,20 +26,22 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
       return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     }
     io.stderr.write(explain(error));
-    if (isAppError(error, 'configuration')) io.stderr.write(environmentHint(io, argv));
+    const note = overviews.includes(argv[0] ?? '') ? null : folderNote(io);
+    if (note !== null && isAppError(error, 'configuration')) io.stderr.write(`${note}\n`);
     if (isSandboxRefusal(error)) return exitCodes.usage;
     return error instanceof AppError ? exitCodeOf(error.code) : exitCodes.failed;
   }
 }
 
-/** Returns a hint for the most frequent cause of missing settings: another working folder. */
-function environmentHint(io: Io, [name]: readonly string[]): string {
-  const { workingDir, env } = io;
+/** Commands that print first how to set up the folder. */
+const overviews: readonly string[] = ['status', 'doctor'];
+
+/** Returns how to set up the working folder: the wrong one is the most frequent cause of missing settings. */
+function folderNote({ workingDir, env }: Io): string | null {
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
-  if (isSet || existsSync(join(workingDir, '.env'))) return '';
-  // These have already printed how to set up the folder.
-  if (name === 'status' || name === 'doctor') return '';
-  return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To try earshot without an account: \`earshot demo\`.\n`;
+  const files = ['.env', 'earshot.config.ts', 'data'];
+  if (isSet || files.some((file) => existsSync(join(workingDir, file)))) return null;
+  return `The folder ${printable(workingDir)} is not set up. To set up a receiver: \`earshot setup\`. To try earshot without an account: \`earshot demo\`.`;
 }
 
 /** Recognizes invalid options of the sandbox by name, so that other commands do not load the sandbox. */
@@ -128,12 +130,12 @@ export async function createProgram(
   // Shared by all commands, and completed before one runs.
   const own = { ...io };
   await addCommands(program, own, argv);
-  program.hook('preAction', async (_, action) => {
+  program.hook('preAction', (_, action) => {
     refuseEmptySpan(action);
     const dataDir = dataDirOf(action);
     if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
-    else if (['status', 'doctor'].includes(action.name())) {
-      const note = (await import('../config/config.ts')).folderNote(own);
+    else if (overviews.includes(action.name())) {
+      const note = folderNote(own);
       if (note !== null) io.stderr.write(`${painter(io, io.stderr)('yellow', note)}\n`);
     }
   });

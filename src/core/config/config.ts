@@ -1,8 +1,5 @@
 /** The configuration by section. A command loads only the sections it uses; problems in others do not matter. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Io } from '../cli/io.ts';
 import type { Feature } from '../feature.ts';
 import { hostInUrl, isLoopbackHost, type ListenAddress } from '../http/network-address.ts';
 import { readEndpointCredentials } from './endpoint-credentials.ts';
@@ -18,7 +15,6 @@ import {
   type Settings,
   type SettingsGroup,
 } from './load.ts';
-import { subscriptionsFileName } from './subscriptions-file.ts';
 import { variables } from './variables.ts';
 
 /** Sections of the receiver itself; features have theirs in their settings. */
@@ -193,18 +189,4 @@ function readCredentials(reader: CoreReader) {
     'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD. Without a public host, set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, and use a pull subscription: `earshot register --pull`.',
   );
   return reader.stop();
-}
-
-/** Returns true if the working folder has settings of its own, or data. */
-function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
-  return (
-    Object.keys(env).some((variable) => variable.startsWith('EARSHOT_')) ||
-    ['.env', subscriptionsFileName, 'data'].some((file) => existsSync(join(workingDir, file)))
-  );
-}
-
-/** Returns how to set up the folder; null if that is done. */
-export function folderNote(io: Pick<Io, 'workingDir' | 'env'>): string | null {
-  if (hasSettings(io)) return null;
-  return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot demo`.';
 }

@@ -75,5 +75,5 @@ it('the executable runs from another folder, through chained links, with any Nod
   const failed = run('start');
   expect(failed.status).toBe(2);
   expect(failed.stderr).toContain('Run `earshot credentials create`');
-  expect(failed.stderr).toContain(`There is no file .env in ${elsewhere}.`);
+  expect(failed.stderr).toContain(`The folder ${elsewhere} is not set up.`);
 });

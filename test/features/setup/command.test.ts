@@ -216,7 +216,7 @@ describe.each(['status', 'doctor'])('%s in a folder', (command) => {
 
   it('that is not set up first names setup and the demo', async () => {
     const { err } = await run(temporaryDirectory());
-    expect(err).toMatch(/^This folder is not set up\. .*earshot setup`\. .*earshot demo`\.\n/);
+    expect(err).toMatch(/^The folder .* is not set up\. .*earshot setup`\. .*earshot demo`\.\n/);
   });
 
   it('with settings does not name setup', async () => {

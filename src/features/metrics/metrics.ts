@@ -1,6 +1,7 @@
 /** Metrics of a receiver: what it observes, and its status, in the Prometheus format. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Protocol } from '../../core/api/listener-slot.ts';
+import { within } from '../../core/cli/io.ts';
 import type { MetricRow, Sample, Value } from '../../core/status/gauge.ts';
 import type { Status, StatusPart } from '../../core/status/status.ts';
 import { errorText } from '../../core/terms/app-error.ts';
@@ -44,11 +45,16 @@ export function createMetrics(
   async function render(statusNow: () => Promise<Status>): Promise<string> {
     if (!isProcessMeasured) collectDefaultMetrics({ register: registry });
     isProcessMeasured = true;
-    const status = await inTime(statusNow, tuning.statusTimeoutMs).catch((error: unknown) => {
-      const reason = errorText(error);
-      log.warn({ reason }, 'status metrics unavailable');
-      return null;
-    });
+    const late = () => {
+      throw new Error(`Timed out after ${tuning.statusTimeoutMs / 1_000} s.`);
+    };
+    const status = await within(tuning.statusTimeoutMs, statusNow(), late).catch(
+      (error: unknown) => {
+        const reason = errorText(error);
+        log.warn({ reason }, 'status metrics unavailable');
+        return null;
+      },
+    );
     if (status !== null) register(status.subscriptions.map(({ name }) => name));
     available.set(status === null ? 0 : 1);
     for (const { row, gauge } of gauges) setAll(gauge, row, status && row.read(status));
@@ -77,18 +83,6 @@ function setAll(gauge: Gauge, row: MetricRow, value: Value | readonly Sample[]):
   const samples = Array.isArray(value) ? value : [[{}, value] as const];
   for (const [labels, one] of samples) {
     if (typeof one === 'number' || typeof one === 'boolean') gauge.set(labels, Number(one));
-  }
-}
-
-async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Promise<Value> {
-  const expired = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    expired.reject(new Error(`Timed out after ${timeoutMs / 1_000} s.`));
-  }, timeoutMs);
-  try {
-    return await Promise.race([work(), expired.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

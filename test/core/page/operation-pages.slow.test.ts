@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { QuarantineEntry } from '../../../src/core/terms/ports.ts';
 import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
+import { textOf } from '../../helpers/page-text.ts';
 import { openConsole } from '../api/console-context.ts';
 import { filledOperations, quarantineRow } from '../api/operation-sample.ts';
 import { hasChromium, openBrowser, openPage } from './browser.ts';
@@ -17,19 +18,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => seeded.close());
-
-const entities: Readonly<Record<string, string>> = {
-  ...{ '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' },
-};
-
-/** Returns the text of the main column, with single blanks. */
-function textOf(page: string): string {
-  const main = page.slice(page.indexOf('<main'), page.indexOf('</main>'));
-  return main
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll(/&(?:lt|gt|quot|amp|#39);/g, (entity) => entities[entity] ?? '')
-    .replaceAll(/\s+/g, ' ');
-}
 
 async function pageAt(path: string): Promise<{ status: number; page: string; text: string }> {
   const answer = await fetch(seeded.url + path);

@@ -2,6 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isoMinute } from '../../../src/core/page/page-state.ts';
 import { hourUs } from '../../../src/core/terms/dates.ts';
 import {
   createMemoryCompleteness,
@@ -10,9 +11,8 @@ import {
 } from '../../core/api/console-context.ts';
 import { hasChromium, openBrowser, openPage } from '../../core/page/browser.ts';
 import { openSeeded, type SeededReceiver } from '../../core/page/seeded-receiver.ts';
+import { textOf } from '../../helpers/page-text.ts';
 import { settingWith } from '../../receiver/serve-config.ts';
-
-const isoMinute = (us: number) => `${new Date(us / 1000).toISOString().slice(0, 16)}Z`;
 
 const panelOf = (page: Page, title: string) =>
   page.locator('section.panel').filter({ has: page.getByRole('heading', { name: title }) });
@@ -77,13 +77,6 @@ describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
     await page.context().close();
   });
 });
-
-/** The text of a page without its markup. */
-const textOf = (page: string) =>
-  page
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll('&#39;', "'")
-    .replaceAll(/\s+/g, ' ');
 
 describe('the page of delays', () => {
   const delay = { count: 3, negative: 2, p50Ms: -1_500, p90Ms: 250, p99Ms: 4_000, maxMs: 4_000 };

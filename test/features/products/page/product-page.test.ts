@@ -11,6 +11,7 @@ import {
   summaryRow,
 } from '../../../core/api/console-context.ts';
 import { ring } from '../../../filter/geometry/places.ts';
+import { textOf } from '../../../helpers/page-text.ts';
 
 const id = '0ce0aaf7-9708-44e5-a35f-5171947aa748';
 
@@ -44,8 +45,6 @@ async function openProduct(options: Parameters<typeof openConsole>[0] = {}) {
   return context;
 }
 
-const textOf = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
-
 describe('the page of a product', () => {
   it('shows the summary with its facts and the model, or the command that writes one', async () => {
     const context = await openProduct();
@@ -56,7 +55,7 @@ describe('the page of a product', () => {
     context.summaries.rows = [summaryRow(1, { productId: id, text })];
     const page = (await context.get(`/products/${id}`)).text;
     expect(page).toContain('<dt>mission</dt><dd>Sentinel-&lt;b&gt;</dd>');
-    expect(textOf(page)).toContain('Summary a/b A calm &lt;b&gt;scene&lt;/b&gt;.');
+    expect(textOf(page)).toContain('Summary a/b A calm <b>scene</b>.');
   });
 
   it('shows dead letters and waiting deliveries of the product', async () => {
@@ -164,7 +163,7 @@ describe('/products', () => {
     const context = await openMany();
     context.products.facets = async () => ({ counted: 0, complete: true, values: {} as never });
     const other = await context.get("/products?filter=Name+eq+'other'");
-    const why = 'No product matches this condition: Name = &#39;other&#39;.';
+    const why = "No product matches this condition: Name = 'other'.";
     expect(textOf(other.text)).toContain(why);
     const deleted = await context.get('/products?deleted=true');
     expect(textOf(deleted.text)).toContain('No deleted product was received yet.');

@@ -106,23 +106,12 @@ describe('a STAC client', () => {
     expect(await validateStac(documents)).toEqual({ faults: [], checked: documents.length });
   });
 
-  it('gets every item once by GET and by POST, in any order, with the same conditions', async () => {
+  it('gets every item once by GET and by POST, with the same conditions in text and JSON', async () => {
     const context = await openFilled();
-    const byStart = context.published.map((one) => ({ id: one.Id, start: one.ContentDate.Start }));
-    const ascending = byStart.toSorted((a, b) => (a.start < b.start ? -1 : 1)).map(({ id }) => id);
-    const sorted = await follow(
-      context,
-      query('/search', { sortby: '+datetime', limit: '7' }),
-      nextOf,
-    );
-    expect(idsOf(sorted)).toEqual(ascending);
-    expect(sorted.map(({ json }) => json.numberReturned)).toEqual([7, 7, 7, 7, 7, 7, 3]);
-    const sortby = [{ field: 'properties.datetime', direction: 'desc' }];
-    expect(idsOf(await followPosts(context, { sortby, limit: 10 }))).toEqual(
-      ascending.toReversed(),
-    );
     const newestFirst = context.published.map(({ Id }) => Id).toReversed();
-    expect(idsOf(await follow(context, '/stac/search', nextOf))).toEqual(newestFirst);
+    const pages = await follow(context, query('/search', { limit: '7' }), nextOf);
+    expect(idsOf(pages)).toEqual(newestFirst);
+    expect(pages.map(({ json }) => json.numberReturned)).toEqual([7, 7, 7, 7, 7, 7, 3]);
     const text = "eo:cloud_cover < 50 AND title LIKE 'S2%'";
     const filter = {
       op: 'and',

@@ -242,6 +242,10 @@ function answerBrokenRequests(server: Server): void {
     // A failed handshake or a reset connection: no response is possible.
     if (statusLine === null || !socket.writable) return void socket.destroy();
     const outgoing = latest.get(socket);
+    // Node itself has refused the request before these bytes, such as one without Host.
+    if (outgoing === undefined && code === 'HPE_CLOSED_CONNECTION') {
+      return void socket.end(() => socket.destroy());
+    }
     if (outgoing !== undefined && endsWith(outgoing)) return;
     socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
       socket.destroy(),

@@ -135,6 +135,12 @@ describe('an unreadable request', () => {
     expect(requested).toEqual([]);
   });
 
+  it('is answered once without Host, with bytes after it', async () => {
+    const { port } = await start();
+    const bytes = 'GET / HTTP/1.1\r\nConnection: close\r\n\r\nnonsense\r\n\r\n';
+    expect(statusesIn(await answerTo(await open(port), bytes))).toEqual(['400']);
+  });
+
   it('does not remove the response to the request before it', async () => {
     const { fetch, release } = blockingApp();
     const { port } = await start({ fetch });

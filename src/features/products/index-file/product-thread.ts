@@ -7,7 +7,6 @@ import {
   inodeOf,
   prepared,
 } from '../../../store/engine/database.ts';
-import { storeError } from '../../../store/engine/sqlite-error.ts';
 import { serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import {
@@ -58,7 +57,7 @@ export default serveThread<LongQuery>(({ dataDir }) => {
       try {
         repairProductFile(dataDir, damaged);
       } catch (failure) {
-        return storeError(failure);
+        return failure;
       }
       return new AppError(
         'unavailable',

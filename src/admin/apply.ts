@@ -34,7 +34,8 @@ export interface ApplyOptions {
   desired: readonly DesiredSubscription[];
   /** Names of `desired` that are configured in the file; undefined if the origins do not change. */
   namesInFile?: ReadonlySet<string>;
-  prune?: boolean;
+  /** Deletes obsolete subscriptions, or all of one managed name. */
+  prune?: boolean | string;
   /** By default true. Maintenance adopts nothing without a decision of the user. */
   adoptsPull?: boolean;
   /** Changes nothing except the status of registered subscriptions. */

@@ -140,41 +140,27 @@ export async function drain(
   });
 }
 
-type Context = Pick<AccountContext, 'client' | 'administration' | 'publicUrl' | 'nowUs' | 'drain'>;
-
-/** A managed subscription found in the account. */
-interface ManagedSubscription {
-  name: string;
-  current: CatalogueSubscription;
-  /** True if the account has no other managed subscription of the name. */
-  isOnly: boolean;
-}
-
 /**
- * Finds a managed subscription by name or id. Rejects with `not_found`, and with `conflict` for an unmanaged one and for
- * a name that several have: these are found by id only.
+ * Finds the managed subscriptions of a name, by the name or an id. Rejects with `not_found`, and with `conflict` for an
+ * unmanaged one and for the id of one of several.
  */
 export async function findManaged(
   nameOrId: string,
-  context: Context,
-): Promise<ManagedSubscription> {
-  const { administration, publicUrl } = context;
-  const { listed } = await listAccount(context);
+  { client, administration, publicUrl }: AccountContext,
+): Promise<{ name: string; subscriptions: readonly CatalogueSubscription[] }> {
+  const listed = await client.list();
   const registrations = await administration.registrations();
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const key = nameOrId.toLowerCase();
   const isSearched = ({ id }: CatalogueSubscription) => id.toLowerCase() === key;
-  const found = [...managed].flatMap(([name, all]) =>
-    all
-      .filter((one) => name === key || isSearched(one))
-      .map((current) => ({ name, current, isOnly: all.length === 1 })),
-  );
-  const [first] = found;
-  if (first !== undefined && found.length === 1) return first;
-  if (first !== undefined) {
-    const ids = found.map(({ current }) => current.id).join(', ');
-    throw new AppError('conflict', `Several subscriptions have the name ${nameOrId}: ${ids}.`, {
-      advice: 'Use the id, or run `earshot register`, which keeps one of them.',
+  const names = [...new Set([...managed.keys(), ...registrations.map((one) => one.name)])];
+  const subscriptionsOf = (name: string) => managed.get(name) ?? [];
+  const name = names.find((one) => one === key || subscriptionsOf(one).some(isSearched));
+  if (name !== undefined && (name === key || subscriptionsOf(name).length === 1))
+    return { name, subscriptions: subscriptionsOf(name) };
+  if (name !== undefined) {
+    throw new AppError('conflict', `Several subscriptions have the name ${name}.`, {
+      advice: 'To delete all of them, use the name. To keep one: `earshot register`.',
     });
   }
   if (unmanaged.some(isSearched)) {
@@ -182,39 +168,8 @@ export async function findManaged(
       advice: 'Change it on the website of the catalogue.',
     });
   }
-  const names = [...managed.keys()].join(', ') || 'none';
-  const message = `The account has no subscription ${nameOrId}. Managed: ${names}.`;
+  const message = `The account has no subscription ${nameOrId}. Managed: ${names.join(', ') || 'none'}.`;
   throw new AppError('not_found', message, {
     advice: 'To list all: `earshot subscriptions list`.',
-  });
-}
-
-/** Removes the registration of a subscription that no longer exists. False without one. */
-export async function removeStaleRegistration(name: string, context: Context): Promise<boolean> {
-  const { administration, nowUs } = context;
-  const known = await administration.registrations();
-  if (!known.some((one) => one.name === name)) return false;
-  const by = { actor: 'subscriptions', atUs: nowUs() } as const;
-  await administration.commit({
-    removeRegistration: name,
-    history: [entryOf({ name, id: null }, 'removed', 'no longer in the account', by)],
-    closeGaps: { subscription: name, toUs: nowUs() },
-  });
-  return true;
-}
-
-/** Deletes a subscription, after the rest of its queue is stored, and the registration with the last one of the name. */
-export async function deleteByCommand(
-  { name, current, isOnly }: ManagedSubscription,
-  context: Context,
-): Promise<void> {
-  const { client, administration, nowUs } = context;
-  await drain(name, current, context);
-  await client.delete(current.id);
-  const closeGaps = { subscription: name, toUs: nowUs() };
-  const by = { actor: 'subscriptions', atUs: nowUs() } as const;
-  await administration.commit({
-    ...(isOnly ? { removeRegistration: name, closeGaps } : {}),
-    history: [entryOf({ name, id: current.id }, 'deleted', 'by command', by)],
   });
 }

@@ -72,8 +72,8 @@ export interface PlanInput {
   adoptsPull: boolean;
   /** Names in `earshot.config.ts`, also of subscriptions that are not in `desired`. */
   namesInFile?: ReadonlySet<string> | undefined;
-  /** Deletes obsolete subscriptions. */
-  prune: boolean;
+  /** Deletes obsolete subscriptions, or all of one managed name. */
+  prune: boolean | string;
   /** Changes nothing except the status of registered subscriptions. */
   onlyStatus?: boolean | undefined;
   limits: AccountLimits;
@@ -104,7 +104,8 @@ export function differencesOf(input: PlanInput): Plan {
   const obsolete = [...new Set([...managed.keys(), ...known.keys()])].filter(
     (name) => !isConfigured(name),
   );
-  for (const name of prune ? obsolete : []) {
+  const ofName = [...managed.keys(), ...known.keys()].find((name) => name === prune);
+  for (const name of prune === true ? obsolete : ofName === undefined ? [] : [ofName]) {
     found.push({ ...nothing, name, desired: null, old: managed.get(name) ?? [] });
   }
   const counts = countsOf(listed);

@@ -1,7 +1,8 @@
 /** Commands that pause, resume and delete single managed subscriptions. */
 import { describe, expect, it } from 'vitest';
+import { applyDesired } from '../../src/admin/apply.ts';
 import type { AccountContext } from '../../src/admin/changes.ts';
-import { deleteByCommand, findManaged } from '../../src/admin/changes.ts';
+import { findManaged } from '../../src/admin/changes.ts';
 import { changeStatus } from '../../src/admin/maintain.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import {
@@ -28,19 +29,22 @@ describe('a managed subscription', () => {
   it('is found by its name or its Id, in any case', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions });
     for (const word of ['alps', 'ALPS', 'id-alps', 'ID-Alps']) {
-      const ours = await findManaged(word, setUp.context());
-      expect(ours).toMatchObject({ name: 'alps', current: { id: 'id-alps' }, isOnly: true });
+      const found = await findManaged(word, setUp.context());
+      expect(found).toMatchObject({ name: 'alps', subscriptions: [{ id: 'id-alps' }] });
     }
     const another = await openSetUp({ ...alps, subscriptions: double });
-    expect(await findManaged('id-double', another.context())).toMatchObject({
-      current: { id: 'id-double' },
+    expect(await findManaged('alps', another.context())).toMatchObject({
+      subscriptions: [{ id: 'id-alps' }, { id: 'id-double' }],
     });
+    const gone = await openSetUp({ ...alps, subscriptions: [] });
+    const none = { name: 'alps', subscriptions: [] };
+    expect(await findManaged('alps', gone.context())).toEqual(none);
   });
 
   it.each([
     ['an unmanaged subscription', 'id-unmanaged', subscriptions, 'conflict', 'is unmanaged'],
     ['an unknown name', 'baltic', subscriptions, 'not_found', 'no subscription baltic'],
-    ['one of several', 'alps', double, 'conflict', /id-alps, id-double/],
+    ['one of several', 'id-double', double, 'conflict', /Several subscriptions/],
   ])('is not %s', async (_, word, subscriptions, code, message) => {
     const setUp = await openSetUp({ ...alps, subscriptions });
     const refused = findManaged(word, setUp.context());
@@ -109,11 +113,12 @@ describe('a command', () => {
   it('deletes the subscription, and ends its maintenance and its gap', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await pause(setUp.context());
-    await deleteByCommand(await findManaged('alps', setUp.context()), setUp.context());
+    await applyDesired({ desired: [], prune: 'alps' }, setUp.context(), by);
     expect(setUp.catalogue.subscriptions()).toEqual([unmanaged()]);
     expect((await setUp.administration.gaps())[0]?.toUs).not.toBe(null);
     expect(await setUp.administration.registrations()).toEqual([]);
-    expect(await setUp.administration.history({ limit: 1 })).toMatchObject([
+    expect(await setUp.administration.history({ limit: 2 })).toMatchObject([
+      { action: 'removed' },
       { action: 'deleted', subscriptionId: 'id-alps' },
     ]);
     setUp.pass(400 * dayUs);

@@ -13,7 +13,7 @@ import { asCalled, isoTime, painter, printJson, writeOut } from '../../core/cli/
 import { printReport } from '../../core/cli/print-report.ts';
 import { subscriptionNamesIn, unknownName } from '../../core/cli/row-forms.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
-import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
 import { filterText } from '../../core/terms/subscription.ts';
@@ -71,22 +71,17 @@ Examples:
   $ earshot subscriptions list                     show the remaining subscriptions`,
   needs: ['account'],
   run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
-    const { deleteByCommand, findManaged, removeStaleRegistration } = await import(
-      '../../admin/changes.ts'
-    );
-    const found = await findManaged(nameOrId, account).catch(async (error: unknown) => {
-      if (!isAppError(error, 'not_found') || !(await removeStaleRegistration(nameOrId, account)))
-        throw error;
-      return null;
-    });
-    if (found === null) {
-      return print(io, `${nameOrId} no longer exists. Its registration was removed.`);
-    }
-    const { name, current } = found;
-    const facts = [current.id, current.status, filterText(current.filter)].map(printable);
-    print(io, `${name}: ${facts.join(', ')}`);
+    const [{ applyDesired }, { findManaged }] = await Promise.all([
+      import('../../admin/apply.ts'),
+      import('../../admin/changes.ts'),
+    ]);
+    const { name, subscriptions } = await findManaged(nameOrId, account);
+    if (subscriptions.length === 0) print(io, `${name} is registered, but not in the account.`);
+    for (const { id, status, filter } of subscriptions)
+      print(io, `${name}: ${[id, status, filterText(filter)].map(printable).join(', ')}`);
     await confirm(io, 'Delete this subscription permanently?', { yes });
-    await deleteByCommand(found, account);
+    const by = { actor: 'subscriptions', reason: 'by command' } as const;
+    await applyDesired({ desired: [], prune: name }, account, by);
     print(io, `Removed ${name} from the account.`);
   },
 });

@@ -7,7 +7,6 @@ import {
   type CoverageSummary,
   isDue,
   notComparedText,
-  type ReportedHour,
   type SubscriptionCoverage,
   sumCoverage,
 } from './coverage.ts';
@@ -27,7 +26,7 @@ export function coverageReport(
   all: readonly SubscriptionCoverage[],
   context: CoverageContext,
 ): report.Report {
-  const ranges = all.flatMap((one) => rangesOf(one, ({ missing }) => missing > 0));
+  const ranges = all.flatMap(missingRanges);
   const shown = ranges.toSorted((a, b) => b.fromUs - a.fromUs).slice(0, rangesMax);
   return {
     title: 'Coverage',
@@ -100,7 +99,7 @@ function countTable(all: readonly SubscriptionCoverage[]): report.Block {
 const shareText = (share: number) =>
   share === 1 ? '100 %' : `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
 
-/** Hours of a subscription that follow each other. */
+/** Hours of a subscription with missing events, which follow each other. */
 interface HourRange {
   subscription: string;
   fromUs: number;
@@ -108,12 +107,10 @@ interface HourRange {
   missing: number;
 }
 
-function rangesOf(
-  { subscription, hours }: SubscriptionCoverage,
-  isPart: (hour: ReportedHour) => boolean,
-): HourRange[] {
+function missingRanges({ subscription, hours }: SubscriptionCoverage): HourRange[] {
   const ranges: HourRange[] = [];
-  for (const { hourUs: fromUs, missing } of hours.filter(isPart)) {
+  for (const { hourUs: fromUs, missing } of hours) {
+    if (missing === 0) continue;
     const last = ranges.at(-1);
     if (last?.untilUs === fromUs) {
       last.untilUs += hourUs;

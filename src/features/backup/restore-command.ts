@@ -1,5 +1,5 @@
 /** `earshot restore`: restores a data directory from a backup, or checks a backup. */
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { defineCommand } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
@@ -96,12 +96,23 @@ export async function restoreBackup(backup: Backup, options: RestoreOptions): Pr
   createDirectory(dataDir);
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   const staging = join(dataDir, restoringFolderName);
-  let isMoving = false;
+  // Exists from the first moved file until the restore is complete, also if a repetition fails.
+  const marker = join(staging, 'moving');
+  let isMoving = existsSync(marker) && !existsSync(join(dataDir, databaseFileName));
   try {
-    refuseOtherData(dataDir, backup);
-    rmSync(staging, { recursive: true, force: true });
+    // From now on, no program creates a log in the directory.
+    makeDirectory(staging);
+    if (!isMoving) refuseOtherData(dataDir, backup);
+    for (const name of readdirSync(staging).map((one) => join(staging, one))) {
+      if (name !== marker || !isMoving) rmSync(name, { recursive: true });
+    }
     await checkBackup(backup, { tables, to: staging, signal });
-    isMoving = true;
+    if (!isMoving) {
+      refuseOtherData(dataDir, backup);
+      isMoving = true;
+      writeFileSync(marker, '');
+      await syncFolder(staging);
+    }
     await moveFiles(staging, dataDir, backup);
   } catch (error) {
     if (!isMoving) rmSync(staging, { recursive: true, force: true });
@@ -125,17 +136,13 @@ async function moveFiles(staging: string, dataDir: string, { files }: Backup): P
 }
 
 /** Matches the log, the index, and the files that SQLite adds. */
-const databases = /^(earshot|products-\d+|products\.building)\.db(-wal|-shm|-journal)?$/;
+const databases = /^(earshot|products-\d+)\.db(-wal|-shm|-journal)?$/;
 
 /** Throws `conflict` for a directory with a log or with files that the backup would replace. */
 function refuseOtherData(dataDir: string, { files }: Backup): void {
-  const names = readdirSync(dataDir);
-  const staged = join(dataDir, restoringFolderName, databaseFileName);
-  const isRepeated = existsSync(staged) && !names.includes(databaseFileName);
   const replaced = new Set(files.map(({ path }) => path.split('/')[0]));
-  const found = names.filter((name) => databases.test(name) || replaced.has(name));
-  // After an interruption, these files are from a backup.
-  if (found.length === 0 || isRepeated) return;
+  const found = readdirSync(dataDir).filter((name) => databases.test(name) || replaced.has(name));
+  if (found.length === 0) return;
   throw new AppError('conflict', `${dataDir} already contains ${found.join(', ')}.`, {
     advice:
       'Stop the receiver (`systemctl stop earshot`), move these files to another folder, and run the command again.',

@@ -144,6 +144,7 @@ describe('the tarball', () => {
     // Style sheets and the icon of the web page; its scripts are compiled.
     expect(dist.filter((path) => !/\.(js|css|d\.ts)$/.test(path))).toEqual([
       'dist/core/page/browser/icon.svg',
+      'dist/features/odata/metadata.xml',
       'dist/features/products/places/names.json',
       'dist/features/products/places/seas.json',
       'dist/sandbox/products/collections.json',

@@ -55,8 +55,8 @@ export async function fill(
   );
 }
 
-export const restore = (path: string, dataDir: string) =>
-  restoreBackup(readBackup(path), { dataDir, tables });
+export const restore = (path: string, dataDir: string, signal = new AbortController().signal) =>
+  restoreBackup(readBackup(path), { dataDir, tables, signal });
 
 /** Notifications of a directory that no store has open, with their bodies. */
 export async function contentsIn(dataDir: string) {

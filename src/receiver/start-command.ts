@@ -27,7 +27,8 @@ The receiver also runs these background jobs:
   - write summaries and check for alerts
   - maintain the subscriptions and read the queues of pull subscriptions, if the EARSHOT_ACCOUNT_
     variables are set (for push, also EARSHOT_PUBLIC_URL)
-With pull subscriptions only, no public listener is opened, and no certificate is needed.
+With an account, and without EARSHOT_PUBLIC_URL, EARSHOT_LISTEN and EARSHOT_TLS variables, no public
+listener is opened, and no certificate is needed: for pull subscriptions only.
 SIGTERM or Ctrl-C stops the receiver. Every acknowledged notification is on disk.
 
 Exit codes: 0 stopped, 1 failed, 2 wrong usage or configuration.

@@ -6,6 +6,7 @@ import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import { within } from '../cli/io.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
 import {
   type DesiredSubscription,
@@ -136,16 +137,23 @@ export interface ConfigFileState {
   modifiedAtUs: number | null;
 }
 
+/** Maximum time for the code of the file to load. */
+const loadMsMax = 3_000;
+
+/** Never rejects, and resolves soon: the file may wait for something. */
 export async function readConfigState(place: ConfigPlace): Promise<ConfigFileState> {
   const path = join(place.workingDir, subscriptionsFileName);
-  const stats = statSync(path, { throwIfNoEntry: false });
-  const modifiedAtUs = stats === undefined ? null : Math.round(stats.mtimeMs * 1_000);
+  let modifiedAtUs: number | null = null;
   try {
-    await readConfigFile(place);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats !== undefined) modifiedAtUs = Math.round(stats.mtimeMs * 1_000);
+    await within(loadMsMax, readConfigFile(place), () => {
+      throw new AppError('configuration', `${path} did not load within ${loadMsMax / 1_000} s.`);
+    });
     return { fault: null, modifiedAtUs };
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return { fault: [errorText(error), ...error.details].join(' '), modifiedAtUs };
+    const details = error instanceof AppError ? error.details : [];
+    return { fault: [errorText(error), ...details].join(' '), modifiedAtUs };
   }
 }
 

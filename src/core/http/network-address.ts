@@ -33,8 +33,13 @@ type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 function ipOf(text: string): Ip | null {
   // The zone is an interface of this machine (`fe80::1%eth0`), not part of the client address.
   const [bare = ''] = text.split('%');
-  // ipaddr.js also accepts forms such as `127.1`.
-  return isIP(bare) === 0 ? null : ipaddr.process(bare);
+  // ipaddr.js also accepts forms such as `127.1`, and reads the deprecated `::10.0.0.1` as a mapped address.
+  return isIP(bare) === 0 || /^::\d+\./.test(bare) ? null : unmapped(ipaddr.parse(bare));
+}
+
+/** Returns the IPv4 address of an IPv4-mapped one (RFC 4291, 2.5.5.2). */
+function unmapped(ip: Ip): Ip {
+  return ip instanceof ipaddr.IPv6 && ip.range() === 'ipv4Mapped' ? ip.toIPv4Address() : ip;
 }
 
 /** Groups addresses of one host: an IPv4 address itself; for IPv6, where a host has a complete network, the /64. */
@@ -69,9 +74,13 @@ export function createClientAddress(
   trustedProxies: readonly string[],
 ): (incoming: AddressedRequest) => string {
   const trusted = trustedProxies.map((range): [Ip, number] => {
-    if (range.includes('/')) return ipaddr.parseCIDR(range);
-    const ip = ipaddr.process(range);
-    return [ip, 8 * ip.toByteArray().length];
+    const [address = '', prefix] = range.split('/');
+    const parsed = ipaddr.parse(address);
+    const ip = unmapped(parsed);
+    const bitsMax = 8 * ip.toByteArray().length;
+    // A mapped range such as `::ffff:10.0.0.0/104` counts the bits before the IPv4 address.
+    const mappedBits = 8 * parsed.toByteArray().length - bitsMax;
+    return [ip, prefix === undefined ? bitsMax : Math.max(0, Number(prefix) - mappedBits)];
   });
   const isTrusted = (ip: Ip) =>
     trusted.some(([range, bits]) => ip.kind() === range.kind() && ip.match(range, bits));

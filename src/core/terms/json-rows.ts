@@ -119,7 +119,7 @@ const nameOf = (key: string) => key.replace(/Us$/, isLength(key) ? 'Seconds' : '
 interface ListLimits {
   /** Minimum and maximum length. */
   min?: number;
-  max?: number;
+  max: number;
   /** Message for a longer list. */
   tooLong?: string;
 }
@@ -127,7 +127,7 @@ interface ListLimits {
 /** Returns the schema of a list. Its length is checked first: thousands of invalid items would take seconds. */
 export function listSchema<Item extends z.ZodType>(
   item: Item,
-  { min = 0, max = Number.POSITIVE_INFINITY, tooLong }: ListLimits = {},
+  { min = 0, max, tooLong }: ListLimits,
 ) {
   return z.array(z.custom<z.input<Item>>()).min(min).max(max, tooLong).pipe(z.array(item));
 }

@@ -40,7 +40,7 @@ import { liveRoute, readPositions, unlessUnavailable } from './feed.ts';
 
 const rowsMax = 100;
 
-/** Size of all rows as JSON; usual are 50 kB. Texts come from outside, and may be long. */
+/** Size of all rows on the page; usual are 150 kB. Texts come from outside, and may be long. */
 const rowBytesMax = 512 * 1024;
 
 /** Pages of indexed notifications that a list with a filter examines, about 10,000 notifications each. */
@@ -63,8 +63,7 @@ export const livePage: PageRoute = {
     if (errors.length > 0) return { ...page, body: filterErrors(state.filter, errors) };
     const note = await indexNote(parts);
     const newest = await newestRows(parts, request, tree);
-    const { passwordNeeded } = parts;
-    const shown = list(newest.rows, { ...request, passwordNeeded });
+    const shown = list(newest, request.nowUs);
     const body = panel('Notifications', html`${note}${shown}`, remark(newest, state));
     return { ...page, scripts: ['live.js'], refresh: state.until === undefined, body };
   },
@@ -94,15 +93,19 @@ async function indexNote(parts: ConsoleParts): Promise<Html | string> {
   return html`<p class="note">${withCommands(text)}</p>`;
 }
 
+/** Address of the API in commands, and whether they need a login. */
+type CommandAddress = Pick<PageRequest, 'base'> & Pick<ConsoleParts, 'passwordNeeded'>;
+
 interface LiveRow {
   row: NotificationRow;
-  /** Name of the product, else its id. */
-  name: string;
   cells: ProductCells;
+  details: Html;
 }
 
 interface NewestRows {
   rows: LiveRow[];
+  /** Number of rows that are left out, because of their size. */
+  omitted: number;
   /** Time until which the list is complete; null for the whole period. */
   completeSinceUs: number | null;
 }
@@ -118,12 +121,17 @@ async function newestRows(
       ? await newestLogged(parts, request)
       : await newestMatching(parts, request, filter);
   const known = new Map(events.map((one) => [one.position, one]));
-  let bytes = 0;
-  const shown = rows.filter((row) => {
-    bytes += Buffer.byteLength(JSON.stringify(row));
-    return bytes <= rowBytesMax;
+  let left = rowBytesMax;
+  const { base } = request;
+  const { passwordNeeded } = parts;
+  const shown = rows.flatMap((row) => {
+    const one = liveRow(row, known.get(row.position), { base, passwordNeeded });
+    const bytes = Buffer.byteLength(`${one.details}${JSON.stringify(one.cells)}`);
+    if (bytes > left) return [];
+    left -= bytes;
+    return one;
   });
-  return { rows: shown.map((row) => liveRow(row, known.get(row.position))), completeSinceUs };
+  return { rows: shown, omitted: rows.length - shown.length, completeSinceUs };
 }
 
 interface Found {
@@ -191,40 +199,44 @@ const unknownFacts = {
 };
 
 /** Describes a product that is not indexed yet by its name. */
-function liveRow(row: NotificationRow, event: IndexedEvent | undefined): LiveRow {
+function liveRow(
+  row: NotificationRow,
+  event: IndexedEvent | undefined,
+  address: CommandAddress,
+): LiveRow {
   const { product, footprint } = event ?? {};
   const productName = row.productName ?? product?.productName ?? null;
   return {
     row,
-    name: productNameText({ productId: row.productId, productName }),
     cells: productCells(product ?? { ...unknownFacts, productName }, placeOf(footprint)),
+    details: rowDetails(row, productNameText({ productId: row.productId, productName }), address),
   };
 }
 
-function remark({ rows, completeSinceUs }: NewestRows, state: PageState): Html {
+function remark({ rows, omitted, completeSinceUs }: NewestRows, state: PageState): Html {
   const { untilUs, until, filter } = state;
   const shown =
     rows.length < rowsMax ? `${countText(rows.length)}` : `the newest ${countText(rows.length)}`;
   const end = until === undefined ? '' : `, until ${shortDateUs(untilUs)} UTC`;
   const source =
     filter === '' ? '' : ' A filter needs the product index, so rows appear after indexing.';
+  const long =
+    omitted === 0 ? '' : ` ${countText(omitted)} with long texts are left out: \`earshot query\`.`;
   const part =
     completeSinceUs === null
       ? ''
       : ` Only notifications after ${shortDateUs(completeSinceUs)} UTC were searched; for older ones, choose a period that ends there.`;
-  return html`${shown} in this period${end}.${source}${part}`;
+  return html`${shown} in this period${end}.${long}${source}${part}`;
 }
 
-type ListRequest = Pick<PageRequest, 'nowUs' | 'base'> & Pick<ConsoleParts, 'passwordNeeded'>;
-
-function list(rows: readonly LiveRow[], request: ListRequest): Html {
-  if (rows.length === 0) {
+function list({ rows, omitted }: NewestRows, nowUs: number): Html {
+  if (rows.length + omitted === 0) {
     return emptyState(
       'No notification in this period matches.',
       html`New ones appear here automatically. Check the state of the subscriptions: ${withCommands('`earshot status`')}`,
     );
   }
-  return table(columnsOf(request), rows, { caption: 'Notifications, newest first', list: true });
+  return table(columnsOf(nowUs), rows, { caption: 'Notifications, newest first', list: true });
 }
 
 /** Colours of the events of notifications. */
@@ -235,8 +247,8 @@ const eventTones: Readonly<Record<string, Tone>> = {
 };
 
 /** Narrow lists leave out columns of a low rank. */
-function columnsOf(request: ListRequest): TableColumn<LiveRow>[] {
-  const today = shortDateUs(request.nowUs).slice(0, 10);
+function columnsOf(nowUs: number): TableColumn<LiveRow>[] {
+  const today = shortDateUs(nowUs).slice(0, 10);
   const time = (text: string) => (text.startsWith(today) ? text.slice(11) : text.slice(5));
   return [
     {
@@ -245,7 +257,7 @@ function columnsOf(request: ListRequest): TableColumn<LiveRow>[] {
       value: ({ row }) => time(shortDateUs(row.receivedAtUs, 'second')),
     },
     { title: 'event', value: ({ row }) => badge(eventTones[row.event] ?? 'plain', row.event) },
-    { title: 'product', class: 'product-name', value: (one) => rowDetails(one, request) },
+    { title: 'product', class: 'product-name', value: ({ details }) => details },
     { title: 'place', class: 'place', value: ({ cells }) => cells.place },
     { title: 'cloud', class: 'num cloud', value: ({ cells }) => cells.cloud },
     { title: 'type', class: 'rank-2', value: ({ cells }) => cells.type },
@@ -262,7 +274,11 @@ function delayText({ notificationDateUs, receivedAtUs }: NotificationRow): strin
 }
 
 /** The name of the product, which opens all fields. The first link identifies the row when the list is refreshed. */
-function rowDetails({ row, name }: LiveRow, { base, passwordNeeded }: ListRequest): Html {
+function rowDetails(
+  row: NotificationRow,
+  name: string,
+  { base, passwordNeeded }: CommandAddress,
+): Html {
   const { productId, position } = row;
   const path = `/api/notification?position=${position}`;
   const login = passwordNeeded ? ' --user earshot' : '';

@@ -192,6 +192,13 @@ Examples:
       });
     }
     const consoleUrl = consoleUrlOf(running, io);
+    if (
+      consoleUrl === null &&
+      running === 'unknown' &&
+      checkConfig(io, ['console']).config.console
+    ) {
+      throw new AppError('unavailable', 'The address of its private listener is not known.');
+    }
     const refusal = await refusalOf(consoleUrl, io);
     if (refusal !== null) {
       throw new AppError('unavailable', `The receiver does not accept notifications. ${refusal}`);

@@ -1,8 +1,12 @@
 /** `earshot.config.ts`: contents, refusals, and reloading of a changed file. */
-import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { subscriptionsFileName } from '../../../src/core/config/subscriptions-file.ts';
+import { noSettings } from '../../../src/core/config/load.ts';
+import {
+  readConfigState,
+  subscriptionsFileName,
+} from '../../../src/core/config/subscriptions-file.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { exporting, loadFolder, loadText, refusalAt, writeConfig } from './load-file.ts';
@@ -208,4 +212,17 @@ describe('a changed file', () => {
     write(folder, good);
     expect(await load(folder)).toEqual(subscriptions);
   });
+});
+
+it('has a state within seconds, also while its code waits, or it cannot be read', async () => {
+  const folder = temporaryDirectory();
+  const path = write(folder, 'await new Promise(() => undefined);');
+  const place = { workingDir: folder, settings: noSettings };
+  const { fault, modifiedAtUs } = await readConfigState(place);
+  expect(fault).toContain(`${path} did not load within 3 s.`);
+  expect(modifiedAtUs).toBeGreaterThan(0);
+  rmSync(path);
+  symlinkSync(path, path);
+  const unreadable = { fault: expect.stringContaining('ELOOP'), modifiedAtUs: null };
+  expect(await readConfigState(place)).toEqual(unreadable);
 });

@@ -47,7 +47,7 @@ it.each([
   expect(networkOf(address)).toBe(network);
 });
 
-const proxies = ['10.0.0.0/8', '192.0.2.7', '2001:db8:aa::/48', 'fd00::1'];
+const proxies = ['10.0.0.0/8', '::ffff:172.16.0.0/108', '192.0.2.7', '2001:db8:aa::/48', 'fd00::1'];
 
 const clientOf = createClientAddress(proxies);
 
@@ -74,6 +74,9 @@ describe("the client's address", () => {
       '10.3.3.3, 10.2.2.2',
       '10.3.3.3',
     ],
+    ['that a proxy of a mapped range names', '172.16.3.4', '203.0.113.5', '203.0.113.5'],
+    ['of a peer outside of a mapped range', '172.32.3.4', '203.0.113.5', '172.32.3.4'],
+    ['before an entry in the deprecated form', '10.1.1.1', '203.0.113.5, ::10.2.2.2', '10.1.1.1'],
     ['of a proxy behind an IPv6 socket', '::ffff:10.1.1.1', '203.0.113.5', '203.0.113.5'],
     ['without its zone', 'fe80::1%eth0', undefined, 'fe80::1'],
     ['of an unknown client, when the socket is closed', undefined, '203.0.113.5', 'unknown'],

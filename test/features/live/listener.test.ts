@@ -1,7 +1,6 @@
 /** The page `/live` without a browser: rows of a log and of its index. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
-import type { NotificationRow } from '../../../src/core/terms/ports.ts';
 import type { EventQuery } from '../../../src/filter/products.ts';
 import {
   createMemoryLog,
@@ -17,10 +16,11 @@ describe('the list', () => {
   const name = 'S2B_MSIL2A_20260502T101559_N0511_R065_T32TMT_20260502T175912.SAFE';
 
   /** Opens the page of two notifications, of which the index has read `indexed`; null without an index. */
-  async function textOf(indexed: number | null, changes: Partial<NotificationRow> = {}) {
-    const rows = [1, 2].map((position) =>
-      notificationRow(position, { productName: name, receivedAtUs: nowUs() - 1, ...changes }),
-    );
+  async function textOf(indexed: number | null, idOf = (position: number) => `id-${position}`) {
+    const rows = [1, 2].map((position) => {
+      const times = { receivedAtUs: nowUs() - 1 };
+      return notificationRow(position, { productName: name, ...times, productId: idOf(position) });
+    });
     const missing = new AppError('unavailable', 'There is no index.');
     const footprint = { type: 'Point', coordinates: [11, 45.5] } as const;
     const products = {
@@ -52,9 +52,11 @@ describe('the list', () => {
     expect(await textOf(-1_000)).toContain('The product index lags by 1,002 notifications');
   });
 
-  it('bounds its size when texts are long', async () => {
-    const text = await textOf(2, { subscriptionId: 'ü'.repeat(200_000) });
+  it('leaves out rows with long texts, and shows the others', async () => {
+    const text = await textOf(2, (position) => (position === 2 ? '"'.repeat(150_000) : 'ü'));
     expect(text.match(/<summary class="name">/g)).toHaveLength(1);
+    expect(text.length).toBeLessThan(100_000);
+    expect(text).toContain('1 with long texts are left out');
   });
 });
 

@@ -11,7 +11,7 @@ import { dayUs, formatDateUs, hourUs, minuteUs } from '../../core/terms/dates.ts
 import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
 import { type AlertChannel, alertChannels } from '../../core/terms/ports.ts';
 import type { ChannelConfig } from './settings.ts';
-import { type Alerts, channelVariables, stateOf } from './terms.ts';
+import { type Alerts, channelVariables, type ListedAlert, stateOf } from './terms.ts';
 
 /** Version of the document; incremented when a field changes its meaning or is removed. */
 export const alertMessageVersion = 1;
@@ -38,6 +38,13 @@ export function alertMessage(alert: Alert, id: string = stateOf(alert)) {
     raisedAt: formatDateUs(alert.raisedAtUs),
     resolvedAt: alert.resolvedAtUs === null ? null : formatDateUs(alert.resolvedAtUs),
   };
+}
+
+/** Returns a state with a number if it is sent again: receivers drop messages with a known id. */
+function messageId(alert: ListedAlert, channel: AlertChannel): string {
+  const state = stateOf(alert);
+  const { repeats = 0 } = alert.channels.find((one) => one.channel === channel) ?? {};
+  return state === 'critical' && repeats > 0 ? `${state}_${repeats + 1}` : state;
 }
 
 /** Returns the message that tests a channel. */
@@ -122,7 +129,9 @@ export async function deliverDue(
   // Whole hours, because the store remembers the answer to the same query.
   const resolvedSinceUs = Math.floor(nowUs() / hourUs) * hourUs - resolutionSentUs;
   const unsent = await alerts.unsent({ channel, resolvedSinceUs, limit: alertsMax });
-  const messages = unsent.map((alert) => ({ alert, message: alertMessage(alert) }));
+  const messages = unsent.map((alert) => {
+    return { alert, message: alertMessage(alert, messageId(alert, channel)) };
+  });
   for (const id of failed.keys()) {
     if (!messages.some(({ message }) => message.id === id)) failed.delete(id);
   }
@@ -145,12 +154,14 @@ export async function deliverDue(
     }
     // An abort is not a failure of the channel.
     if (signal.aborted) return;
-    const result = failures + 1 < attemptsMax ? 'retry scheduled' : 'gave up';
+    const isLast = failures + 1 >= attemptsMax;
+    const result = isLast ? 'gave up' : 'retry scheduled';
     log.warn({ channel, kind, subject, reason: error }, `failed to send an alert; ${result}`);
     const delayUs = jittered(Math.min(retryUs.max, retryUs.min * 2 ** failures), random);
     const failure = { failures: failures + 1, retryAtUs: nowUs() + Math.round(delayUs) };
     failed.set(message.id, failure);
-    return alerts.recordAttempt({ id, channel, error });
+    const ended = isLast ? `${error} No retry after ${attemptsMax} attempts.` : error;
+    return alerts.recordAttempt({ id, channel, error: ended });
   }
 }
 

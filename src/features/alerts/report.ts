@@ -2,7 +2,7 @@
 
 import { alertTitle } from '../../core/terms/evaluation.ts';
 import * as report from '../../core/terms/report.ts';
-import { channelVariables, type ListedAlert } from './terms.ts';
+import { channelVariables, isAccepted, type ListedAlert } from './terms.ts';
 
 /** Reports alerts one by one. */
 export function alertSections(alerts: readonly ListedAlert[]): report.Block[] {
@@ -44,12 +44,13 @@ export function alertTable(alerts: readonly ListedAlert[], caption: string): rep
 }
 
 /** Names each channel, and why it has not accepted the alert. */
-function channelText({ channels }: ListedAlert): string {
+function channelText(alert: ListedAlert): string {
+  const { channels } = alert;
   if (channels.length === 0) return 'nobody: no channel was configured';
   return channels
     .map(({ channel, sent, error }) => {
-      const result =
-        error === null ? (sent === null ? 'not sent yet' : 'accepted') : `failed: ${error}`;
+      const state = isAccepted(alert, sent) ? 'accepted' : 'not sent yet';
+      const result = error === null ? state : `failed: ${error}`;
       return `${channelVariables[channel]} (${result})`;
     })
     .join(', ');

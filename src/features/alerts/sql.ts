@@ -108,7 +108,7 @@ export const writes = {
     const changed = (JSON.parse(channels) as ListedAlert['channels']).map((one) => {
       if (one.channel !== channel) return one;
       return 'sent' in options
-        ? { channel, sent: options.sent, error: null }
+        ? { ...one, sent: options.sent, error: null }
         : { ...one, error: options.error };
     });
     const text = JSON.stringify(changed);
@@ -129,7 +129,10 @@ function activeAlert(database: Database, { kind, subject }: Subject): ListedAler
   return row === undefined ? null : alertIn(row);
 }
 
-/** Adds an alert, or updates the active one. Channels that were added since then get it, too. */
+/**
+ * Adds an alert, or updates the active one. Channels that were added since then get it, too. One that becomes critical
+ * again is sent again.
+ */
 function raise(
   database: Database,
   finding: AlertFinding,
@@ -139,7 +142,12 @@ function raise(
     atUs,
   }: { before: ListedAlert | null; channels: readonly AlertChannel[]; atUs: number },
 ): Alert {
-  const known = before?.channels ?? [];
+  const isAgain = before?.level === 'warning' && finding.level === 'critical';
+  const known = (before?.channels ?? []).map((one) =>
+    isAgain && one.sent === 'critical'
+      ? { ...one, sent: 'warning' as const, repeats: (one.repeats ?? 0) + 1 }
+      : one,
+  );
   const added = [...new Set(channels)].filter(
     (one) => !known.some(({ channel }) => channel === one),
   );

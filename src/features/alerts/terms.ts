@@ -7,8 +7,15 @@ import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
 import type { AlertChannel, AlertState } from '../../core/terms/ports.ts';
 import type { alertSchema } from '../../core/terms/read-models.ts';
 
+type AlertJson = z.infer<typeof alertSchema>;
+
 /** An alert as listed. */
-export type ListedAlert = z.infer<typeof alertSchema>;
+export interface ListedAlert extends AlertJson {
+  channels: (AlertJson['channels'][number] & {
+    /** Number of times that the alert became critical again after the channel had accepted it as critical. */
+    repeats?: number;
+  })[];
+}
 
 export interface AlertQuery {
   /** Also resolved alerts. */
@@ -32,6 +39,12 @@ export const channelVariables = {
 /** Returns the state that the channels of an alert have to accept. */
 export function stateOf({ level, resolvedAtUs }: Alert): AlertState {
   return resolvedAtUs === null ? level : 'resolved';
+}
+
+/** Returns true when a channel that has accepted the state `sent` needs no further message. */
+export function isAccepted(alert: Alert, sent: AlertState | null): boolean {
+  const state = stateOf(alert);
+  return sent === state || (sent === 'critical' && state === 'warning');
 }
 
 /** Read access. All calls reject with `unavailable`. */

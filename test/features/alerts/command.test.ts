@@ -103,6 +103,18 @@ describe('earshot alerts', () => {
     );
   });
 
+  it('reports an alert as not sent while a channel has accepted only a lower level', async () => {
+    const { dataDir, earshot } = createContext();
+    await withStore(dataDir, async ({ alerts }) => {
+      for (const level of ['warning', 'critical'] as const) {
+        const findings = [{ ...stopped, level }];
+        await alerts.settleFindings({ checked: [], findings, channels: ['url'], atUs: nowUs });
+        await alerts.recordAttempt({ id: 1, channel: 'url', sent: 'warning' });
+      }
+    });
+    expect((await earshot('alerts')).out).toContain('EARSHOT_ALERT_URL (not sent yet)');
+  });
+
   it('reports that no alert is active, and since when nothing is checked', async () => {
     const { dataDir, earshot } = createContext();
     const runUntil = (toUs: number) =>

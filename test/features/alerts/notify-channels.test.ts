@@ -179,6 +179,17 @@ describe('an unsent alert', () => {
     expect(await opened.until(4)).toEqual(['0 raised bus', '0 raised lake', '2 resolved bus']);
   });
 
+  it('has another id when the alert becomes critical again', async () => {
+    const ids: string[] = [];
+    const opened = await openContext({ senders: { url: async ({ id }) => void ids.push(id) } });
+    const state = { channel: 'url', failed: new Map() } as const;
+    for (const level of ['critical', 'warning', 'critical', 'critical', undefined] as const) {
+      await raise(opened, level === undefined ? [] : [finding({ level })]);
+      await deliverDue(opened.context, state, signal);
+    }
+    expect(ids).toEqual(['alert_1_critical', 'alert_1_critical_2', 'alert_1_resolved']);
+  });
+
   it('that is refused is retried at growing intervals for a day, without delaying others, then given up', async () => {
     const opened = await openDeliveries(({ subject }) => subject === 'lake');
     await raise(opened, [finding(), finding({ subject: 'lake' })]);
@@ -187,7 +198,9 @@ describe('an unsent alert', () => {
     expect(tried.toSpliced(2, 1)).toEqual(minutes.map((at) => `${at} raised bus`));
     expect(tried[2]).toBe('2 raised lake');
     const [, bus] = await opened.store.alerts.alerts({ all: false, limit: 9 });
-    expect(bus?.channels[0]).toMatchObject({ sent: null, error: 'It answered 500.' });
+    expect(bus?.channels[0]).toMatchObject({
+      ...{ sent: null, error: 'It answered 500. No retry after 30 attempts.' },
+    });
   });
 
   it('waits for earlier ones of its subject, and is sent as resolved when nothing was accepted before', async () => {

@@ -97,6 +97,20 @@ describe('stored alerts', () => {
     ]);
   });
 
+  it('are unsent again when they become critical again', async () => {
+    const alerts = await openAlerts();
+    const levels = ['critical', 'warning', 'critical', 'warning', 'critical'] as const;
+    const repeats: unknown[] = [];
+    for (const level of levels) {
+      await settle(alerts, [finding({ level })]);
+      const [one] = await alerts.unsent({ channel: 'url', resolvedSinceUs: atUs, limit: 9 });
+      if (one === undefined) continue;
+      repeats.push(one.channels.find(({ channel }) => channel === 'url')?.repeats);
+      await alerts.recordAttempt({ id: 1, channel: 'url', sent: 'critical' });
+    }
+    expect(repeats).toEqual([undefined, 1, 2]);
+  });
+
   it('are sent to a channel that is added later, and not when resolved too long ago', async () => {
     const alerts = await openAlerts();
     await settle(alerts, [finding()], { channels: [] });

@@ -51,6 +51,7 @@ export const sinkSchema = z.object({
     'Time since which the sink accepts nothing; null if the last delivery succeeded.',
   ),
   lastError: reason.describe('Error of the last delivery; null if it succeeded.'),
+  deadError: reason.describe('Error of the newest dead letter; null without dead letters.'),
   fault: reason.describe('Reason why no delivery is possible; null if deliveries are possible.'),
   evaluation: evaluationSchema,
 });
@@ -68,7 +69,7 @@ export interface SinkSources {
 const unused = {
   ...{ position: null, waiting: 0, failed: 0, dead: 0, isReplaying: false, delivered: 0 },
   ...{ lastDeliveredAtUs: null, oldestWaitingAtUs: null },
-  ...{ failingSinceUs: null, lastError: null },
+  ...{ failingSinceUs: null, lastError: null, deadError: null },
 };
 
 /** Reads the states of all sinks, by name. Rejects with `unavailable`. */
@@ -157,14 +158,14 @@ const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
 });
 
 /** Checks for dead letters. Further ones update the number of the active alert. */
-const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, lastError }) => {
+const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, deadError }) => {
   if (dead === 0) return null;
   return problem(
     'warning',
     `The sink ${name} has refused ${notifications(dead, '')} permanently.`,
     `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name}\`, or drop them with \`earshot sinks drop ${name}\`.`,
     isSetUp === false && 'The sink is no longer configured.',
-    lastError !== null && `Last error: ${quoted(lastError)}`,
+    deadError !== null && `Last error: ${quoted(deadError)}`,
   );
 });
 

@@ -126,7 +126,8 @@ export const reads = {
          ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestWaitingAtUs,
          max(done.failing_since_us,
            ${ofSink('min(queued_at_us)', "state = 'waiting' AND error IS NOT NULL")}) AS failingSinceUs,
-         done.last_error AS lastError
+         done.last_error AS lastError,
+         ${ofSink('error', "state = 'dead' ORDER BY id DESC LIMIT 1")} AS deadError
        FROM name LEFT JOIN reader_cursor AS cursor ON reader = @prefix || name.sink
          LEFT JOIN sink_delivery AS done ON done.sink = name.sink
        ORDER BY name.sink`,

@@ -104,6 +104,8 @@ export interface SinkCounts {
   failingSinceUs: number | null;
   /** Error of the last attempt, if it failed; null when none has failed. */
   lastError: string | null;
+  /** Error of the newest dead letter. */
+  deadError: string | null;
 }
 
 /** State of the delivery to sinks in this process. */

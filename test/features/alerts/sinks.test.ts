@@ -9,9 +9,9 @@ import { beginUs, dayUs, minuteUs, openContext } from './watch-context.ts';
 async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault: null }) {
   const opened = await openContext({ deliveryState: () => deliveryState });
   const { store, checkAt } = opened;
-  const queue = (upTo: number, productIds: readonly string[], sink = 'bus') => {
-    const items = productIds.map((productId, i) => ({ position: i + 1, productId }));
-    const from = { sink, replayId: null, after: 0, upTo };
+  const queue = (upTo: number, productIds: readonly string[], sink = 'bus', after = 0) => {
+    const items = productIds.map((productId, i) => ({ position: after + i + 1, productId }));
+    const from = { sink, replayId: null, after, upTo };
     return store.sinks.enqueue({ ...from, items, atUs: beginUs });
   };
   const due = () => store.sinks.due({ sink: 'bus', nowUs: beginUs + dayUs, limit: 9 });
@@ -52,13 +52,16 @@ it('dead letters are an alert of their own, raised once, with their number and a
     nextStep: expect.stringContaining('`earshot sinks retry bus`'),
   });
   // The sink is also stuck: neither alert hides the other.
-  const items = [{ position: 4, productId: 'product-4' }];
-  const from = { sink: 'bus', replayId: null, after: 3, upTo: 4 };
-  await store.sinks.enqueue({ ...from, items, atUs: beginUs });
+  await queue(4, ['product-4'], 'bus', 3);
   expect((await at(16)).sort()).toEqual(['sink bus warning', 'sink-refused bus warning']);
   await settle(refused);
   expect(await at(17)).toEqual(['sink-refused bus warning']);
   expect((await activeAlerts())[0]?.text).toContain('has refused 2 notifications');
+  // The next success of another notification does not remove the reason.
+  await queue(5, ['product-5'], 'bus', 4);
+  await settle((id) => ({ id, outcome: 'acknowledged' }));
+  expect(await at(17)).toEqual(['sink-refused bus warning']);
+  expect((await activeAlerts())[0]?.evidence).toEqual(alert?.evidence);
   await store.sinks.drop({ sink: 'bus', state: 'dead' });
   expect(await at(18)).toEqual([]);
   expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(2);

@@ -40,6 +40,7 @@ describe('earshot sinks list', () => {
         ...{ waiting: 1, failed: 0, dead: 2, isReplaying: false, delivered: 1 },
         ...{ lastDeliveredAt: queued, oldestWaitingAt: queued },
         ...{ oldestUndeliveredAt: queued, failingSince: null, lastError: refusal, fault: null },
+        deadError: refusal,
         evaluation: { level: 'warning' },
       },
       {

@@ -65,6 +65,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     sinks: [
       {
         ...{ name: 'archive', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
+        deadError: null,
         ...{ oldestWaitingAtUs: null, target: 'command' },
         ...{ failingSinceUs: null, lastDeliveredAtUs: null, position: 6_204_332, behind: 0 },
         ...{ failed: 0, isReplaying: false, delivered: 12, oldestUndeliveredAtUs: null },

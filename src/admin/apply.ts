@@ -17,6 +17,7 @@ import {
   nowRunning,
   observed,
   requireCredentials,
+  statusEntry,
 } from './changes.ts';
 import {
   type Difference,
@@ -225,10 +226,13 @@ async function send(
   if (request.kind === 'create') {
     run.createdAtUs.set(name, difference.old.length === 0 ? atUs : null);
   }
+  // With the last subscription of a name goes its registration: otherwise, maintenance could recreate it.
+  const isLast = request.kind === 'delete' && difference.old.length === 1;
+  const isRemoved = desired === null && (request.kind === 'record' || isLast);
   await administration.commit({
     ...(save === undefined ? {} : { save: { ...save, ...done.fields } }),
     ...(desired === null ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-    ...(done.action === 'removed' ? { removeRegistration: name } : {}),
+    ...(isRemoved ? { removeRegistration: name } : {}),
     history: [entryOf({ name, id: done.id }, done.action, done.what, { ...run.why, atUs })],
   });
 }
@@ -251,8 +255,10 @@ async function sendRequest(difference: Difference, request: Request, run: Run): 
   if (request.kind === 'delete') return remove(request.current, difference, run);
   const { desired, current } = difference;
   if (desired === null) return { id: null, action: 'removed', what: 'no longer configured' };
-  const fields = { unfinished: false };
-  return { fields, id: current?.id ?? null, action: 'adopted', what: 'no change needed' };
+  const id = current?.id ?? null;
+  // A change that was interrupted stays unfinished.
+  if (run.options.onlyStatus) return { id, ...statusEntry(desired.status) };
+  return { fields: { unfinished: false }, id, action: 'adopted', what: 'no change needed' };
 }
 
 async function create(
@@ -301,10 +307,7 @@ async function edit(
     ...(credentials === undefined ? {} : { credentialsDigest: digest }),
     ...(status === 'running' ? nowRunning(beganAtUs) : {}),
   };
-  if (status !== undefined) {
-    const action = status === 'running' ? 'resumed' : 'paused';
-    return { fields, id, action, what: `now ${status}` };
-  }
+  if (status !== undefined) return { fields, id, ...statusEntry(status) };
   const what = [
     ...(endpoint === undefined ? [] : [`endpoint ${endpoint}`]),
     ...(credentials === undefined ? [] : ['new credentials']),
@@ -325,12 +328,7 @@ async function remove(
   const what = differs.length === 0 ? 'duplicate' : `changed ${differs.join(' and ')}`;
   if (current !== null) return { id, action: 'replaced', what };
   const fields = { subscriptionId: null };
-  return {
-    fields,
-    id,
-    action: 'replaced',
-    what: `${what}; the account is full, so there is a gap`,
-  };
+  return { fields, id, action: 'replaced', what: `${what}; the account is full: there is a gap` };
 }
 
 /** Returns the registration of a change that is not complete. */
@@ -388,7 +386,9 @@ async function requireEndpoints(
 function interrupted(error: unknown, { touched, options }: Run): unknown {
   const isWhole = touched.size === 0 || options.onlyStatus;
   if (!(error instanceof AppError) || error.code === 'cancelled' || isWhole) return error;
-  const detail = 'The change is not complete. To continue: `earshot register`.';
+  const { prune } = options;
+  const command = typeof prune === 'string' ? `subscriptions delete ${prune}` : 'register';
+  const detail = `The change is not complete. To continue: \`earshot ${command}\`.`;
   return error.with({ details: [...error.details, detail] });
 }
 

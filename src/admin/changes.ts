@@ -1,6 +1,7 @@
 /** The context of changes of the account and their records, and changes of one managed subscription. */
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
+import type { RequestedStatus } from '../core/terms/subscription.ts';
 import type {
   Administration,
   AdministrationChange,
@@ -103,6 +104,10 @@ export function entryOf(
   const { name: subscription, id: subscriptionId } = subject;
   return { atUs: by.atUs, subscription, subscriptionId, action, actor: by.actor, reason };
 }
+
+/** Returns the action and the text of a history entry about a changed status. */
+export const statusEntry = (status: RequestedStatus) =>
+  ({ action: status === 'running' ? 'resumed' : 'paused', what: `now ${status}` }) as const;
 
 const digestBytes = 32;
 

@@ -4,11 +4,13 @@ import { applyDesired } from '../../src/admin/apply.ts';
 import type { AccountContext } from '../../src/admin/changes.ts';
 import { findManaged } from '../../src/admin/changes.ts';
 import { changeStatus } from '../../src/admin/maintain.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import {
   dayUs,
   desiredState,
   managed,
+  otherFilter,
   pull,
   registrationOf,
   startUs,
@@ -117,12 +119,47 @@ describe('a command', () => {
     expect(setUp.catalogue.subscriptions()).toEqual([unmanaged()]);
     expect((await setUp.administration.gaps())[0]?.toUs).not.toBe(null);
     expect(await setUp.administration.registrations()).toEqual([]);
-    expect(await setUp.administration.history({ limit: 2 })).toMatchObject([
-      { action: 'removed' },
+    expect(await setUp.administration.history({ limit: 1 })).toMatchObject([
       { action: 'deleted', subscriptionId: 'id-alps' },
     ]);
     setUp.pass(400 * dayUs);
     expect(await round(setUp)).toEqual([]);
+  });
+
+  it('deletes the subscription permanently, even when the next list fails', async () => {
+    const setUp = await openSetUp(alps);
+    const { client } = setUp.catalogue;
+    const { list, delete: remove } = client;
+    client.delete = async (id) => {
+      await remove(id);
+      client.list = () => Promise.reject(new AppError('unavailable', 'No answer came.'));
+    };
+    await expect(
+      applyDesired({ desired: [], prune: 'alps' }, setUp.context(), by),
+    ).rejects.toMatchObject({
+      code: 'unavailable',
+      details: [expect.stringContaining('earshot subscriptions delete alps')],
+    });
+    client.list = list;
+    expect(await round(setUp)).toEqual([]);
+    expect(setUp.catalogue.subscriptions()).toEqual([]);
+    expect(await setUp.administration.gaps()).toEqual([]);
+  });
+
+  it('keeps an interrupted change unfinished when the status is already as requested', async () => {
+    const setUp = await openSetUp({
+      subscriptions: [managed({ status: 'paused' })],
+      registrations: [registrationOf({ filter: otherFilter, unfinished: true })],
+    });
+    await pause(setUp.context());
+    expect(await setUp.administration.registrations()).toMatchObject([
+      { status: 'paused', unfinished: true },
+    ]);
+    expect(await historyLines(setUp)).toEqual(['subscriptions paused alps']);
+    expect(await round(setUp)).toMatchObject([{ did: 'finish' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([
+      { status: 'paused', filter: otherFilter },
+    ]);
   });
 });
 

@@ -58,6 +58,6 @@ describe('earshot subscriptions', () => {
     await context.run('maintain');
     expect(rows(context)).toHaveLength(1);
     const { out } = await context.run('subscriptions history default --json');
-    expect(JSON.parse(out)[1]).toMatchObject({ action: 'deleted', actor: 'subscriptions' });
+    expect(JSON.parse(out)[0]).toMatchObject({ action: 'deleted', actor: 'subscriptions' });
   });
 });

@@ -27,6 +27,8 @@ export interface AccountContext {
   limits: AccountLimits;
   /** Endpoint credentials that the catalogue is to use; null if there are none. Push subscriptions need them. */
   credentials: EndpointCredentials | null;
+  /** Credentials that the receiver accepts: several during a rotation. */
+  accepted: readonly EndpointCredentials[];
   probe: ProbeEndpoint;
   /** Reads the queue of a pull subscription to its end: each entry is stored, then acknowledged. Rejects as `PullQueue`. */
   drain: (subscription: { name: string; id: string }) => Promise<void>;

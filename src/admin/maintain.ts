@@ -73,8 +73,12 @@ export function review(input: ReviewInput): Review {
   if (current.status === status) return { ...found, changedByPerson: false };
   // Paused earlier than the catalogue would have done it: by a person.
   const isDue = (pausedSeenAtUs ?? nowUs) >= lifetime.pausesAtUs;
-  const isOwn = current.id === subscriptionId;
-  if (current.status === 'paused' && !changedByPerson && isDue && isOwn) {
+  if (current.id !== subscriptionId) {
+    const message = `The subscription is ${current.status} in the catalogue, and its id is not registered; the desired status is ${status}.`;
+    const advice = 'To register it and change its status: `earshot register`.';
+    return { ...found, notes: [{ message, advice, isFailure: status === 'running' }, ...notes] };
+  }
+  if (current.status === 'paused' && !changedByPerson && isDue) {
     const reason = 'the catalogue pauses a subscription after 60 days without activity';
     return { ...found, action: 'resume', reason };
   }
@@ -83,21 +87,24 @@ export function review(input: ReviewInput): Review {
   return { ...found, changedByPerson: true, notes: [{ message, advice }, ...notes] };
 }
 
+/** Stands for a public URL that is not set: the endpoint is not compared then. */
+const unknownUrl = 'https://unknown.invalid';
+
 /** Differences from the registration, except the status: reported, never undone. */
 function driftNotes({ registration, candidates, publicUrl, pairs }: ReviewInput): Note[] {
-  const { credentialsDigest: digest, type, unfinished } = registration;
-  if (unfinished || candidates.length === 0 || (type === 'push' && publicUrl === null)) return [];
+  const { credentialsDigest: digest, unfinished } = registration;
+  if (unfinished || candidates.length === 0) return [];
   const isKnown = digest !== null && pairs.length > 0;
   const hasCredentials = () => !isKnown || pairs.some((pair) => isDigestOf(digest, pair));
   const difference = differenceOf(registration, candidates, registration, {
-    publicUrl,
+    publicUrl: publicUrl ?? unknownUrl,
     hasCredentials,
   });
   if (difference === null) return [];
   const { edit, adopted } = difference;
   const differs = [
     ...(difference.current === null ? difference.differs : []),
-    ...(edit.endpoint === undefined ? [] : ['endpoint']),
+    ...(edit.endpoint === undefined || publicUrl === null ? [] : ['endpoint']),
     ...(edit.credentials === undefined || adopted ? [] : ['credentials']),
     ...(adopted ? ['id'] : []),
   ];
@@ -168,7 +175,7 @@ export async function maintain(
     const seen = observed(before, candidates, askedAtUs, context);
     const reviewed = review({
       ...{ registration: seen.save, candidates, nowUs, publicUrl },
-      pairs: context.credentials === null ? [] : [context.credentials],
+      pairs: context.accepted,
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
       lastDeliveryAtUs: lastDeliveryOf(name, marks, nowUs),
     });

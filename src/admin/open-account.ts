@@ -49,7 +49,7 @@ export function createAccountContext(
   const { administration } = store;
   const { random, newSecret } = io;
   const { source, pairs } = config.endpoint;
-  const accepted = source === 'variables' ? pairs : readCredentialsFile(dataDir);
+  const accepted = source === 'variables' ? pairs : (readCredentialsFile(dataDir) ?? []);
   const acquireLock = createAcquireLock(dataDir);
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
   const tokens = createAccessTokens({ account, dataDir, ...own, acquireLock });
@@ -59,7 +59,8 @@ export function createAccountContext(
     administration,
     publicUrl,
     limits,
-    credentials: accepted?.at(-1) ?? null,
+    credentials: accepted.at(-1) ?? null,
+    accepted,
     probe: probeTrusting(probeCa, io),
     drain: createDrain(config, store, io, progress),
     nowUs,

@@ -3,11 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import {
+  credentials,
   dayUs,
   desiredState,
   managed,
   minuteUs,
   otherCredentials,
+  otherDigest,
   otherFilter,
   pull,
   registrationOf,
@@ -173,6 +175,40 @@ it('a change by a person is never undone, and is reported', async () => {
   expect(await round(setUp)).toMatchObject([{ did: null }, { did: null }]);
   expect(setUp.catalogue.writes).toEqual([]);
   expect(await historyLines(setUp)).toEqual([]);
+});
+
+it('a paused subscription with another id is reported as such, not as changed by a person', async () => {
+  const setUp = await openSetUp({
+    subscriptions: [{ ...alps.subscription, id: 'id-other' }],
+    registrations: [alps.registration],
+  });
+  const message = expect.stringContaining('its id is not registered');
+  expect((await round(setUp))[0]?.notes[0]).toMatchObject({ message, isFailure: true });
+  expect(await setUp.administration.registrations()).toMatchObject([{ changedByPerson: false }]);
+});
+
+it('credentials of an interrupted rotation are no difference while the receiver accepts them', async () => {
+  const setUp = await openSetUp({
+    subscriptions: [managed({ credentials: otherCredentials })],
+    registrations: [registrationOf({ credentialsDigest: otherDigest })],
+  });
+  const accepted = [otherCredentials, credentials];
+  expect(await maintain({ inFile: null }, { ...setUp.context(), accepted })).toMatchObject([
+    { notes: [] },
+  ]);
+  const message = expect.stringContaining('the credentials of');
+  expect(await round(setUp)).toMatchObject([{ notes: [{ message, isFailure: true }] }]);
+});
+
+it('without a public URL, everything except the endpoint is compared', async () => {
+  const setUp = await openSetUp({
+    subscriptions: [managed(), managed({ name: 'baltic', filter: otherFilter })],
+    registrations: ['alps', 'baltic'].map((name) => registrationOf({ name })),
+  });
+  expect(await maintain({ inFile: null }, { ...setUp.context(), publicUrl: null })).toMatchObject([
+    { notes: [] },
+    { notes: [{ message: expect.stringContaining('the filter of') }] },
+  ]);
 });
 
 it('a gap is recorded for a pause that a person began and ended', async () => {

@@ -135,6 +135,7 @@ export async function openAccount(situation: Situation = {}) {
       ...cutCalls(target, cut, between),
       publicUrl,
       credentials,
+      accepted: [credentials],
       limits,
       nowUs,
       random: () => 0,

@@ -64,6 +64,21 @@ export function createDispatcher(options: DispatcherOptions) {
     return tracked;
   };
   const recipientOf = createRecipients(options);
+  /** Resolves when the next open notification ends: one promise for all waits, as thousands may be open. */
+  let ended = Promise.withResolvers<void>();
+  let failure: { error: unknown } | null = null;
+  const start = async (delivered: Promise<void>) => {
+    try {
+      await track(open, delivered);
+    } catch (error) {
+      failure ??= { error };
+    }
+    ended.resolve();
+    ended = Promise.withResolvers();
+  };
+  const throwFailure = () => {
+    if (failure !== null) throw failure.error;
+  };
 
   return {
     /** Starts a delivery without waiting; returns its sequence in the record. */
@@ -82,16 +97,18 @@ export function createDispatcher(options: DispatcherOptions) {
       const task = { sequence, body, plan, subscription, agent };
       const makeAttempt: MakeAttempt = (planned) =>
         track(attempts, attempt(task, options, planned));
-      void track(open, deliver(task, options, makeAttempt));
+      void start(deliver(task, options, makeAttempt));
       return sequence;
     },
-    /** Resolves when fewer than `openMax` notifications are open. */
+    /** Resolves when fewer than `openMax` notifications are open. Like `drained` and `quiet`, rejects after a fault here. */
     capacity: async (openMax: number) => {
-      while (!signal.aborted && open.size >= openMax) await Promise.race(open);
+      while (!signal.aborted && open.size >= openMax) await ended.promise;
+      throwFailure();
     },
     /** Resolves when no notification or duplicate is open. */
     drained: async () => {
-      while (open.size > 0) await Promise.all(open);
+      while (open.size > 0) await ended.promise;
+      throwFailure();
     },
     /** Resolves when no attempt is running: all open notifications wait, e.g. for a retry. */
     quiet: async () => {
@@ -100,6 +117,7 @@ export function createDispatcher(options: DispatcherOptions) {
         // Lets deliveries continue that have just become due, or got an answer.
         await setImmediate();
       } while (attempts.size > 0);
+      throwFailure();
     },
   };
 }

@@ -37,6 +37,7 @@ export function startReconcile(
   timing: Partial<RoundTimes> = {},
 ): Job {
   let rounds: { next: () => Promise<RoundOutcome>; signal: AbortSignal } | undefined;
+  const startedAtUs = io.nowUs();
   return startJob(
     {
       every: { ...usual, ...timing },
@@ -46,7 +47,8 @@ export function startReconcile(
       run: async (signal) => {
         // Aborted with the lock of an earlier round, if another receiver had taken it over.
         if (rounds === undefined || rounds.signal.aborted) {
-          rounds = { next: createReconcileRounds(parts, config, io, signal), signal };
+          const sinceUs = rounds === undefined ? startedAtUs : io.nowUs();
+          rounds = { next: createReconcileRounds(parts, config, io, signal, sinceUs), signal };
         }
         return (await rounds.next()) !== 'none';
       },
@@ -55,19 +57,23 @@ export function startReconcile(
   );
 }
 
-/** Returns the function that runs one round. It resolves with the part of the due work that was compared. */
+/**
+ * Returns the function that runs one round. It resolves with the part of the due work that was compared. Entries of
+ * queues that were received before `pulledUpToUs` are not counted.
+ */
 export function createReconcileRounds(
   parts: ReconcileParts,
   config: ReconcileConfig,
   io: ReconcileIo,
   signal: AbortSignal,
+  pulledUpToUs = io.nowUs(),
 ): () => Promise<RoundOutcome> {
   const opened = openListing(
     { ...config, pageSizes },
     { ...io, signal: AbortSignal.any([io.signal, signal]) },
     ({ cause, waitMs }) => parts.log.debug({ reason: cause, waitMs }, 'retrying a catalogue query'),
   );
-  const last = { checkedAtUs: null, pulledUpToUs: io.nowUs(), isAnswering: false };
+  const last = { checkedAtUs: null, pulledUpToUs, isAnswering: false };
   const deps: DueComparison = { ...opened, ownNowUs: io.nowUs, last, signal };
   return () => compareDue(parts, deps);
 }
@@ -124,9 +130,11 @@ async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<R
     .filter(({ subscription }) => !busy.has(subscription))
     .map((kind): KindRound => ({ ...kind, left: [], failures: 0, error: undefined }));
   let hasProgress = false;
-  const isStopped = ({ failures, error }: KindRound) =>
-    failures >= (hasProgress || last.isAnswering ? failuresMax : failuresMaxWithoutAnswer) ||
-    isFinal(error);
+  const isStopped = (kind: KindRound) => {
+    const isAnswering = hasProgress || (last.isAnswering && kind === kinds[0]);
+    const maximum = isAnswering ? failuresMax : failuresMaxWithoutAnswer;
+    return kind.failures >= maximum || isFinal(kind.error);
+  };
   for (const kind of kinds) {
     for (const part of kind.parts) {
       if (isStopped(kind)) {

@@ -1,8 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { loadConfig } from '../../../src/core/config/config.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import { notificationDelayUs } from '../../../src/core/terms/subscription.ts';
-import { createReconcileRounds, type RoundOutcome } from '../../../src/features/coverage/job.ts';
+import {
+  createReconcileRounds,
+  type RoundOutcome,
+  startReconcile,
+} from '../../../src/features/coverage/job.ts';
 import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
@@ -145,6 +149,22 @@ describe('a round', () => {
     expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([25, 0, 1, 3, 7]);
   });
 
+  it('allows two failures per kind when the catalogue has stopped answering, five for the first', async () => {
+    const answers: Record<string, AnswerParts> = { "'A')": refused, "'B') and Pub": refused };
+    const context = await openContext({ sinceUs: t0 - 20 * hour, answers });
+    const round = roundsOf(context);
+    expect(await round()).toBe('some');
+    answers[''] = refused;
+    context.asked.length = 0;
+    expect(await round()).toBe('none');
+    const counts = new Map<string | undefined, number>();
+    for (const filter of context.asked) {
+      const kind = /'[AB]'\) and \w+/.exec(filter)?.[0];
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    }
+    expect([...counts.values()]).toEqual([5, 2, 2]);
+  });
+
   it('logs the numbers of unreadable and undecided records, and compares the hour', async () => {
     const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
     const context = await openContext({
@@ -194,5 +214,27 @@ describe('a round', () => {
     expect(context.warnings()).toMatchObject([
       { entries: 1, message: expect.stringContaining('without a record') },
     ]);
+  });
+
+  it('counts the entries that were received between the start and the first round', async () => {
+    const { parts, config, io, store, warnings } = await openContext();
+    let ownNowUs = nowUs;
+    const accepted = Promise.withResolvers<void>();
+    const waiting = {
+      ...parts.store,
+      acquireLock: async (...args: Parameters<typeof store.acquireLock>) => {
+        await accepted.promise;
+        return store.acquireLock(...args);
+      },
+    };
+    const ownIo = { ...io, nowUs: () => ownNowUs };
+    const job = startReconcile({ ...parts, store: waiting }, config, ownIo, { firstMs: 0 });
+    onTestFinished(job.stop);
+    const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
+    const from = { source: 'pull', subscription: 'a', receivedAtUs: nowUs } as const;
+    await store.accept(delivery(entry, from));
+    ownNowUs += minute;
+    accepted.resolve();
+    await vi.waitFor(() => expect(warnings()).toMatchObject([{ entries: 1 }]));
   });
 });

@@ -69,11 +69,14 @@ function startDeliveries(
       const { nowUs, random } = io;
       const parts = { sinks: store.sinks, log: store, logger: log, urls };
       const context = { ...parts, nowUs, random, pause, run: createRunProgram(io) };
-      const sinks = startSinks(definitions, context);
-      fault = null;
-      log.info({ sinks: definitions.map(({ name }) => name) }, 'started delivery to sinks');
-      await untilAborted(AbortSignal.any([signal, ...(release.lost ? [release.lost] : [])]));
-      await sinks.stop();
+      const sinks = await startSinks(definitions, context);
+      try {
+        fault = null;
+        log.info({ sinks: definitions.map(({ name }) => name) }, 'started delivery to sinks');
+        await untilAborted(AbortSignal.any([signal, ...(release.lost ? [release.lost] : [])]));
+      } finally {
+        await sinks.stop();
+      }
     } finally {
       release();
     }
@@ -86,6 +89,7 @@ function startDeliveries(
     });
   const every = { firstMs: 0, intervalMs: 0, retryMs, retryMsMax: retryMs };
   const failed = 'failed to deliver to sinks';
-  const { stop } = startJob({ every, run, failed }, { pause, random: io.random, log });
+  const busy = 'sinks wait for another program';
+  const { stop } = startJob({ every, run, failed, busy }, { pause, random: io.random, log });
   return { fault: () => fault, stop };
 }

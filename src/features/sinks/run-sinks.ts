@@ -8,18 +8,28 @@ import { openTarget, type SinkDefinition } from './registry.ts';
 import type { SinkContext } from './target.ts';
 import { sinkReader, sinkWaitingMax } from './terms.ts';
 
-/** Starts sinks. Only one process at a time may do this for a store. Throws `invalid` for an invalid filter. */
-export function startSinks(definitions: readonly SinkDefinition[], context: SinkContext) {
-  const running = definitions.map((definition) => runSink(definition, context));
+/**
+ * Starts sinks. Only one process at a time may do this for a store. Rejects with `invalid` for an invalid filter; then
+ * no sink runs.
+ */
+export async function startSinks(definitions: readonly SinkDefinition[], context: SinkContext) {
+  const running: ReturnType<typeof runSink>[] = [];
+  const stop = async () => {
+    await Promise.all(running.map((sink) => sink.stop()));
+  };
+  try {
+    for (const definition of definitions) running.push(runSink(definition, context));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   return {
     /**
      * Starts no new deliveries. Those in flight have two seconds; then they are aborted, and repeated after the next
      * start. The program of a command sink is then terminated, and killed two seconds later. Resolves when no delivery
      * is in flight.
      */
-    stop: async () => {
-      await Promise.all(running.map((sink) => sink.stop()));
-    },
+    stop,
   };
 }
 
@@ -43,11 +53,13 @@ function runSink(definition: SinkDefinition, context: SinkContext) {
   const aborting = new AbortController();
   const { signal } = stopping;
   const { pause } = context;
+  // Before the target is opened: it throws for an invalid filter.
+  const collect = createCollector(definition, context, () => delivery.wake());
   const target = openTarget(definition, context);
   const delivery = createDelivery({ definition, context, target, signal: aborting.signal });
   const deps = { sink: definition.name, context, signal };
   const running = Promise.all([
-    repeat(createCollector(definition, context, delivery.wake), pause, deps),
+    repeat(collect, pause, deps),
     repeat(delivery.startDue, delivery.wait, deps),
   ]);
   return {
@@ -106,21 +118,24 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
   const matches = compileMatcher(definition, log);
   let compiled: { id: number; matches: Matcher } | null = null;
 
-  /** Queues a page of the log or of a replay, up to `max` waiting items. Resolves with true if there may be more. */
+  /**
+   * Queues a page of the log or of a replay, up to `max` waiting items, if at most `resumeAt` wait. Resolves with true if
+   * there may be more.
+   */
   const queue = async (
     { replayId, after, last }: { replayId: number | null; after: number; last: number },
     bounds: NotificationQuery,
     select: Matcher,
-    max: number,
+    { max, resumeAt }: { max: number; resumeAt: number },
   ): Promise<boolean> => {
     const waiting = (await sinks.counts()).find((one) => one.sink === sink)?.waiting ?? 0;
-    const limit = Math.min(rowsMax, max - waiting);
-    if (last <= after || limit <= 0) return false;
-    const page = { afterPosition: after, beforePosition: last + 1, limit };
+    if (last <= after || waiting > resumeAt) return false;
+    const page = { afterPosition: after, beforePosition: last + 1, limit: rowsMax };
     const rows = await Array.fromAsync(log.find({ ...bounds, ...page, order: 'oldest' }));
-    const isFull = rows.length === limit;
-    const upTo = (isFull ? rows.at(-1)?.position : last) ?? last;
-    const items = await selectRows(rows, select);
+    const items = await selectRows(rows, select, max - waiting);
+    const isCut = items.length === max - waiting;
+    const isFull = isCut || rows.length === rowsMax;
+    const upTo = (isFull ? (isCut ? items : rows).at(-1)?.position : last) ?? last;
     const isQueued = await sinks.enqueue({ sink, replayId, after, upTo, items, atUs: nowUs() });
     if (isQueued && items.length > 0) onAdded();
     return isFull;
@@ -133,7 +148,8 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
       await sinks.enqueue({ ...start, atUs: nowUs() });
       return false;
     }
-    return queue({ replayId: null, after: cursor ?? 0, last }, {}, matches, sinkWaitingMax);
+    const limits = { max: sinkWaitingMax, resumeAt: sinkWaitingMax - 1 };
+    return queue({ replayId: null, after: cursor ?? 0, last }, {}, matches, limits);
   };
   const collectReplayed = async (): Promise<boolean> => {
     const replay = await sinks.replay(sink);
@@ -151,7 +167,9 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
     }
     const bounds = { sinceUs: sinceUs ?? undefined, untilUs: untilUs ?? undefined };
     const max = Math.max(replayWaitingMax, 2 * concurrency);
-    return queue({ replayId: id, after, last }, bounds, compiled.matches, max);
+    // Each round is a durable transaction, which delays intake: none for a few items.
+    const limits = { max, resumeAt: max / 2 };
+    return queue({ replayId: id, after, last }, bounds, compiled.matches, limits);
   };
   return async (): Promise<number> => {
     const isMore = await collectNew();
@@ -159,12 +177,16 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
   };
 }
 
-/** Selects the matching rows. One that cannot be checked is queued: its delivery checks it again, and reports the reason. */
-async function selectRows(rows: readonly NotificationRow[], matches: Matcher) {
+/**
+ * Selects the matching rows, up to `max`. One that cannot be checked is queued: its delivery checks it again, and reports
+ * the reason.
+ */
+async function selectRows(rows: readonly NotificationRow[], matches: Matcher, max: number) {
   const selected: { position: number; productId: string }[] = [];
   for (const row of rows) {
     const { position, productId } = row;
     if (await matches(row).catch(() => true)) selected.push({ position, productId });
+    if (selected.length === max) break;
     // Lets intake run, because a filter may evaluate a large footprint.
     await setImmediate();
   }

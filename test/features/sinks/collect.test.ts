@@ -2,8 +2,9 @@
  * The notifications that become items: the rules of a sink, also changed ones, its start, its limits,
  * and replays.
  */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
+import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import { sinkWaitingMax } from '../../../src/features/sinks/terms.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { answering, startHook } from './hook-server.ts';
@@ -97,6 +98,18 @@ describe('a sink', () => {
     expect(got.toSorted()).toEqual(['empty 1', 'empty 2', 'sink 2']);
   });
 
+  it('does not run when another one cannot start', async () => {
+    const { context, accept, pass, store, hook } = await openHookContext();
+    const target = webhookTarget(hook.url);
+    const definitions = [definition(target), definition(target, { name: 'odd', filter: 'Naem' })];
+    await expect(async () => startSinks(definitions, context)).rejects.toMatchObject({
+      code: 'invalid',
+    });
+    await accept();
+    await pass();
+    expect(await store.cursor('sink:sink')).toBeNull();
+  });
+
   it('that acknowledges nothing has a limited number of items, and the rest waits in the log', async () => {
     const context = await openHookContext(answering(500));
     const { acceptMany, startSink, waiting, store, time, pass, hook } = context;
@@ -176,6 +189,28 @@ describe('a replay', () => {
       expect(data).toMatchObject({ replay: true, notificationId });
       expect(data.id).toBe(`${notificationId}_replay_${id}`);
     }
+  });
+
+  it('is queued in few transactions, none of them while many items wait', async () => {
+    const context = await openHookContext(answering(500));
+    const { acceptMany, startSink, replay, store, time, waiting, pass, hook } = context;
+    await acceptMany(200);
+    const items = Array.from({ length: 40 }, (_, i) => ({
+      ...{ position: i + 1, productId: `product-${i + 1}` },
+    }));
+    await store.sinks.enqueue({
+      ...{ sink: 'sink', replayId: null, after: 0, upTo: 200, items, atUs: time.nowUs() },
+    });
+    const enqueue = vi.spyOn(store.sinks, 'enqueue');
+    await replay({ filter: "Name eq 'none'" });
+    startSink();
+    await pass();
+    expect(await waiting()).toBe(40);
+    expect(enqueue).not.toHaveBeenCalled();
+    hook.change(() => undefined);
+    await time.runUntil(async () => (await store.sinks.replay('sink')) === null);
+    // One for 200 rows without a match, and one for the end.
+    expect(enqueue.mock.calls.length).toBeLessThanOrEqual(2);
   });
 
   it('queues a few items at a time, so that a new notification does not wait', async () => {

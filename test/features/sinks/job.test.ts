@@ -3,6 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { AppError } from '../../../src/core/terms/app-error.ts';
 import { serveSinks } from '../../../src/features/sinks/job.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
@@ -88,6 +89,18 @@ describe('the sinks of a receiver', () => {
     expect(await store.cursor('sink:odd')).toBeNull();
     const counts = await store.sinks.counts();
     expect(counts.find(({ sink }) => sink === 'hook')).toMatchObject({ waiting: 1, dead: 0 });
+  });
+
+  it('wait and log it while another program holds the lock', async () => {
+    const act = "{ act: { command: ['true'], from: 'start' } }";
+    const acquireLock = vi.fn(async () => {
+      throw new AppError('conflict', 'Another program delivers.');
+    });
+    const locked = (_: string, store: Opened['store']) => Object.assign(store, { acquireLock });
+    const { lines } = await serve(file(act), locked);
+    const message = 'sinks wait for another program';
+    await vi.waitFor(() => expect(lines()).toMatchObject([{ level: 'info', message }]));
+    expect(acquireLock).toHaveBeenCalledOnce();
   });
 
   it('have a fault when the lock file cannot be used', async () => {

@@ -49,7 +49,7 @@ export async function openSinkContext(
   };
   const running = new Set<ReturnType<typeof startSinks>>();
   onTestFinished(async () => {
-    await Promise.all([...running].map((sinks) => sinks.stop()));
+    await Promise.all([...running].map(async (sinks) => (await sinks).stop()));
     await store.close();
   });
   let number = 0;
@@ -62,10 +62,9 @@ export async function openSinkContext(
       const sinks = startSinks(definitions, context);
       running.add(sinks);
       return {
-        ...sinks,
         stop: async () => {
           running.delete(sinks);
-          await sinks.stop();
+          await (await sinks).stop();
         },
       };
     },

@@ -24,6 +24,8 @@ import { summaryText } from './query-command.ts';
 import {
   type DigestWindow,
   type NewSummaryJob,
+  type Summaries,
+  type SummaryJob,
   type SummaryOutcome,
   subjectName,
 } from './terms.ts';
@@ -161,7 +163,7 @@ async function write(
         const { ids } = await summaries.enqueue({ jobs: [requested], waitingMax, atUs: nowUs() });
         const due = { nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids };
         for (const job of await summaries.due(due)) {
-          const result = await writer.write(job);
+          const result = await writeOrWithdraw(job, writer, summaries);
           if (isBlocked(result)) return { results, blocked: result };
           results.push(result);
           if (stdout.isTTY !== true) progress.show(counted(results.length, 'summary', 'summaries'));
@@ -180,6 +182,23 @@ async function write(
     progress.clear();
   }
   return { results, blocked: null };
+}
+
+/** Writes a summary. Removes a new job that could not be completed: otherwise a receiver would write it. */
+async function writeOrWithdraw(
+  job: SummaryJob,
+  writer: SummaryWriter,
+  summaries: Summaries,
+): Promise<SummaryOutcome> {
+  let isEnded = false;
+  try {
+    const result = await writer.write(job);
+    isEnded = !isBlocked(result);
+    return result;
+  } finally {
+    const isNew = job.revision === 1;
+    if (!isEnded && isNew) await summaries.settle({ job, result: { outcome: 'withdrawn' } });
+  }
 }
 
 const names: Readonly<Record<string, (result: SummaryOutcome) => boolean>> = {

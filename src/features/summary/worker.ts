@@ -248,6 +248,7 @@ export function startSummaryWorker(
         while (!signal.aborted && (await round(signal)));
       },
       failed: 'failed to write summaries',
+      busy: 'summaries wait for another program',
     },
     { pause, random, log },
   );

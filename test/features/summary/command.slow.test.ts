@@ -88,6 +88,7 @@ it.each([
   expect(ended).toMatchObject({ code, err: expect.stringMatching(message) });
   expect(ended.err).toContain('The same command continues');
   expect(ended.err).not.toContain('no-key');
+  expect(await context.summaries('--state', 'waiting')).toEqual([]);
   const later = () => nowUs + 25 * 3_600_000_000;
   const argv = ['--each', '--since', '2d'];
   expect(await context.summarize(argv, { nowUs: later })).toMatchObject({ code: 0 });
@@ -102,6 +103,7 @@ it('ends at once when the user stops it, and the same command continues', async 
   const { code, out, err } = await running.ended;
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(err).toMatch(/^earshot: Stopped\. The same command continues/m);
+  expect(await context.summaries()).toEqual([]);
   expect(await context.summarize(['--each'])).toMatchObject({ err: '4 written.\n' });
 });
 

@@ -300,6 +300,17 @@ it('the background job writes, logs a pause once, takes no lock at rest, and sto
   expect(log.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
+it('the background job logs that another program holds the lock', async () => {
+  const acquireLock = () => Promise.reject(new AppError('conflict', 'Another program writes.'));
+  const { context, receive, log } = await openContext({ acquireLock });
+  const rules = createRules(new Map(), plainSummaryRule('each'));
+  const worker = startSummaryWorker(context, rules, { intervalMs: 1 });
+  onTestFinished(() => worker.stop());
+  await receive(1);
+  const message = 'summaries wait for another program';
+  await expect.poll(() => log).toMatchObject([{ level: 'info', message }]);
+});
+
 const step = fc.oneof(
   fc.record({ receive: fc.integer({ min: 1, max: 4 }), cloud: fc.integer({ min: 0, max: 9 }) }),
   fc.record({

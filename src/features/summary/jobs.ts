@@ -96,9 +96,23 @@ export async function collectJobs(context: SummaryContext, ruleOf: RuleOf): Prom
   const isFull = rows.length === rowsMax;
   const position = isFull ? (rows.at(-1)?.position ?? seen) : Math.max(seen, beforePosition - 1);
   if (position === seen) return { hasMore: false, readUntilUs: 0 };
-  await save(await jobsOf(rows, ruleOf, { products, atUs }), position);
+  const jobs = await jobsOf(rows, ruleOf, { products, atUs });
+  // The index was replaced meanwhile: products may have been missing.
+  if ((await products.indexedPosition()) < position) return { hasMore: false, readUntilUs: 0 };
+  await save(jobs, position);
   const isAtEnd = position >= lastPosition;
   return { hasMore: isFull, readUntilUs: isAtEnd ? atUs : (rows.at(-1)?.receivedAtUs ?? 0) };
+}
+
+/**
+ * Returns false while the index lacks notifications that summaries have read, because it is rebuilt: products are then
+ * missing, not removed.
+ */
+export async function isIndexed({ notifications, products }: SummaryContext): Promise<boolean> {
+  const seen = (await notifications.cursor(summaryReader)) ?? 0;
+  // A cursor beyond the end belongs to another log.
+  const position = Math.min(seen, await notifications.lastPosition());
+  return (await products.indexedPosition()) >= position;
 }
 
 async function jobsOf(

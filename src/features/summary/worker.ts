@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { pause } from '../../core/cli/io.ts';
 import { type Job, jittered, startJob } from '../../core/host/job.ts';
-import { errorText, isAppError } from '../../core/terms/app-error.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { dayUs, formatDateUs } from '../../core/terms/dates.ts';
 import {
   type CheckedAnswer,
@@ -17,6 +17,7 @@ import { digestFacts, digestTemplate } from './digest.ts';
 import { productFacts, productTemplate } from './facts.ts';
 import {
   collectJobs,
+  isIndexed,
   productsById,
   type RuleOf,
   type SummaryContext,
@@ -91,6 +92,10 @@ export class SummaryWriter {
   async #resultOf(job: SummaryJob): Promise<SummaryOutcome> {
     const { model, nowUs } = this.#context;
     const facts = await factsOf(job, this.#context, this.#signal);
+    // The index may have been replaced meanwhile.
+    if (!(await isIndexed(this.#context))) {
+      throw new AppError('unavailable', 'The product index is being rebuilt.');
+    }
     if (facts === null) return { outcome: 'withdrawn' };
     const template = { text: templates[job.kind](facts), facts, model: null, createdAtUs: nowUs() };
     const done = { outcome: 'done', text: template, request: null } as const;
@@ -223,6 +228,7 @@ export function startSummaryWorker(
     try {
       const { hasMore, readUntilUs } = await collectJobs(context, ruleOf);
       if (isPaused) return hasMore;
+      if (!(await isIndexed(context))) return false;
       const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: jobsMax };
       const jobs = await context.summaries.due(due);
       const endMs = performance.now() + turnMs;

@@ -42,6 +42,8 @@ type Answer = string | { scope: 'settings' | 'service' | 'answer'; retryAfterMs?
 /** A context on a real store. `answers` are given one after the other, then `A scene of {mission}.` */
 async function openContext(changes: Partial<SummaryContext> = {}) {
   const { store } = await openLocalStore();
+  /** Null: all of the log. */
+  const index: { position: number | null } = { position: null };
   const clock = { us: startUs };
   const indexed = new Map<string, FoundProduct>();
   const answers: Answer[] = [];
@@ -60,7 +62,7 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
   const context: SummaryContext = {
     notifications: store,
     products: {
-      indexedPosition: store.lastPosition,
+      indexedPosition: async () => index.position ?? store.lastPosition(),
       find: async function* ({ entity, filter }) {
         const matches = filter === null ? () => true : compileFilter(filter);
         if (entity === 'DeletedProducts') return;
@@ -80,7 +82,7 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
   await store.moveCursor(summaryReader, 0, startUs);
   let acks = 0;
   return {
-    ...{ context, clock, answers, sent, log: lines, store },
+    ...{ context, clock, answers, sent, log: lines, store, index },
     /** Stores a notification about a product, and indexes it. */
     receive: async (number: number, cloud = 1, subscription: string | null = 'alps') => {
       const Id = `product-${number}`;
@@ -309,6 +311,40 @@ it('the background job logs that another program holds the lock', async () => {
   await receive(1);
   const message = 'summaries wait for another program';
   await expect.poll(() => log).toMatchObject([{ level: 'info', message }]);
+});
+
+it('writes nothing while the index is rebuilt, and removes no text', async () => {
+  const { context, receive, collect, work, rows, removeProduct, index, store } =
+    await openContext();
+  await receive(1);
+  await collect();
+  await work();
+  await receive(1, 50);
+  await collect();
+  removeProduct(1);
+  index.position = 1;
+  // The index was replaced after the round had begun.
+  await expect(work()).rejects.toThrow('The product index is being rebuilt.');
+  expect(await rows()).toMatchObject([{ text: { model: 'a/b' } }]);
+  const due = vi.spyOn(context.summaries, 'due');
+  const release = vi.fn();
+  const rebuilding = { ...context, acquireLock: async () => release };
+  const worker = startSummaryWorker(rebuilding, createRules(new Map(), plainSummaryRule('each')), {
+    intervalMs: 1,
+  });
+  onTestFinished(() => worker.stop());
+  await expect.poll(() => release.mock.calls.length).toBeGreaterThan(2);
+  expect(due.mock.calls.filter(([{ limit }]) => limit > 1)).toEqual([]);
+  await worker.stop();
+  await receive(2);
+  index.position = 3;
+  const { find } = context.products;
+  context.products.find = (query) => {
+    index.position = 0;
+    return find(query);
+  };
+  await collect({ ...plainSummaryRule('each'), filter: "contains(Name,'S2A')" });
+  expect(await store.cursor(summaryReader)).toBe(2);
 });
 
 const step = fc.oneof(

@@ -24,8 +24,8 @@ export interface Service<Context> {
   operations: Operations<Context>;
   /** Returns the context of one call. When it throws, the call fails with that error. */
   context(call: Call): Context;
-  /** Maps each error to the one that the caller gets. */
-  failure?(error: unknown): unknown;
+  /** Maps each error to the one that the caller gets. Without a context when `context` threw. */
+  failure?(error: unknown, context?: Context): unknown;
   /** Returns the buffers of a result that are moved to the caller instead of copied. */
   moved?(result: unknown): ArrayBuffer[];
   /** Called once, when no call is in progress. */
@@ -73,7 +73,7 @@ function answerCalls<Context>(
   post: (message: ThreadMessage, moved?: ArrayBuffer[]) => void,
 ): void {
   const operations = operationsByName(service.operations);
-  const { failure = (error: unknown) => error } = service;
+  const { failure = (error) => error } = service;
   const collect = createCollector();
   /** Asynchronous calls in progress that were not cancelled. */
   const open = new Map<number, AbortController>();
@@ -85,29 +85,35 @@ function answerCalls<Context>(
   };
   const succeed = (id: number, value: unknown) =>
     post({ kind: 'settled', id, value }, service.moved?.(value));
-  const fail = (id: number, error: unknown) =>
-    post({ kind: 'settled', id, error: serializeError(failure(error)) });
+  const fail = (id: number, error: unknown, context?: Context) =>
+    post({ kind: 'settled', id, error: serializeError(failure(error, context)) });
 
   function answer({ id, op, args }: ThreadRequest): void {
+    let context: Context | undefined;
     try {
       const operation = operations.get(op);
       if (operation === undefined) throw new Error(`This thread has no operation "${op}".`);
       const cancelling = new AbortController();
+      context = service.context(callOf(cancelling));
       // The arguments match: the caller's types are derived from the operation.
-      const value = operation(service.context(callOf(cancelling)), ...(args as never[]));
-      if (value instanceof Promise) wait(id, value, cancelling);
+      const value = operation(context, ...(args as never[]));
+      if (value instanceof Promise) wait({ id, context }, value, cancelling);
       else succeed(id, value);
     } catch (error) {
-      fail(id, error);
+      fail(id, error, context);
     }
   }
 
-  function wait(id: number, value: Promise<unknown>, cancelling: AbortController): void {
+  function wait(
+    { id, context }: { id: number; context: Context },
+    value: Promise<unknown>,
+    cancelling: AbortController,
+  ): void {
     open.set(id, cancelling);
     const answered = value
       .then(
         (result) => succeed(id, result),
-        (error) => fail(id, error),
+        (error) => fail(id, error, context),
       )
       .finally(() => {
         open.delete(id);

@@ -136,7 +136,7 @@ async function moveFiles(staging: string, dataDir: string, { files }: Backup): P
 }
 
 /** Matches the log, the index, and the files that SQLite adds. */
-const databases = /^(earshot|products-\d+)\.db(-wal|-shm|-journal)?$/;
+const databases = /^(earshot|products-\d+)\.db(-wal|-shm|-journal|-damaged)?$/;
 
 /** Throws `conflict` for a directory with a log or with files that the backup would replace. */
 function refuseOtherData(dataDir: string, { files }: Backup): void {

@@ -4,7 +4,7 @@ import { isAppError } from '../../core/terms/app-error.ts';
 import { minuteUs } from '../../core/terms/dates.ts';
 import type { Database } from '../../store/engine/database.ts';
 import type { PruneBlocker } from '../../store/pruning/terms.ts';
-import { indexedPosition, isDamage, openProductsForReading } from './index-file/product-file.ts';
+import { indexedPosition, openProductsForReading } from './index-file/product-file.ts';
 
 export const schema = '';
 
@@ -28,7 +28,7 @@ export function localBlockers(log: Database): PruneBlocker[] {
       index.close();
     }
   } catch (error) {
-    if (isDamage(error) || isAppError(error, 'unavailable')) return [];
+    if (isAppError(error, 'unavailable')) return [];
     throw error;
   }
 }

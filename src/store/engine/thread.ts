@@ -67,8 +67,8 @@ export function serveThread<Context>(
   return serve(async (place: ThreadPlace) => {
     try {
       const service = await begin(place);
-      const { failure = (error: unknown) => error } = service;
-      return { ...service, failure: (error) => storeError(failure(error)) };
+      const { failure = (error) => error } = service;
+      return { ...service, failure: (error, context) => storeError(failure(error, context)) };
     } catch (error) {
       throw storeError(error);
     }

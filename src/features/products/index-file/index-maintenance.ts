@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { moduleFile, type Remote } from '../../../core/host/rpc.ts';
-import { errorText, isAppError } from '../../../core/terms/app-error.ts';
+import { AppError, errorText, isAppError } from '../../../core/terms/app-error.ts';
 import type { Logger } from '../../../core/terms/ports.ts';
 import { counted } from '../../../core/terms/text.ts';
 import { inodeOf } from '../../../store/engine/database.ts';
@@ -12,7 +12,7 @@ import type { IntakeActivity } from '../../../store/log/intake-queue.ts';
 import type { AfterPruning } from '../../../store/pruning/terms.ts';
 import type { Store } from '../../../store/store.ts';
 import type { IndexOperations, WorkDone } from './index-thread.ts';
-import { currentProductFile } from './product-file.ts';
+import { currentProductFile, damagedIndex, isReportedDamaged } from './product-file.ts';
 
 /** Duration of the thread's work between two progress reports. */
 const budgetMs = 100;
@@ -48,6 +48,31 @@ function withIndex<T>(
   return withThread<IndexOperations, T>(moduleFile('./index-thread', import.meta.url), place, work);
 }
 
+/** Minimum time between two repairs of an index by this process: on a faulty disk, repairs would not end. */
+const repairPauseMs = 10 * 60_000;
+/** Times of the last repairs, by data directory. */
+const repairedAtMs = new Map<string, number>();
+
+/**
+ * Indexes for a short time. Replaces a damaged file first. Rejects with `unavailable` if it is damaged again soon after
+ * a repair.
+ */
+async function work(index: Index, dataDir: string, onRepair = () => {}): Promise<WorkDone> {
+  for (;;) {
+    const done = await index.work(budgetMs);
+    if (done !== null) return done;
+    const lastMs = repairedAtMs.get(dataDir);
+    if (lastMs !== undefined && performance.now() - lastMs < repairPauseMs) {
+      throw new AppError('unavailable', 'The product index is damaged again after a repair.', {
+        advice: 'Check the disk. The next repair starts ten minutes after the last one.',
+      });
+    }
+    await index.replaceDamaged();
+    repairedAtMs.set(dataDir, performance.now());
+    onRepair();
+  }
+}
+
 /** Parts of the store that indexing follows. */
 type FollowedStore = Pick<Store, 'activity' | 'lastPosition'> & {
   pruning: Pick<Store['pruning'], 'pruneHorizon'>;
@@ -68,7 +93,8 @@ export function startIndexing(options: DataPlace & { log: Logger; store: Followe
   const stateOf = async () => {
     const file = currentProductFile(options.dataDir);
     const horizon = await pruning.pruneHorizon();
-    return `${await lastPosition()} ${horizon?.position} ${file && inodeOf(file)}`;
+    const fileState = file && `${inodeOf(file)} ${isReportedDamaged(file)}`;
+    return `${await lastPosition()} ${horizon?.position} ${fileState}`;
   };
   const follow = async (index: Index) => {
     let done: WorkDone | undefined;
@@ -81,14 +107,15 @@ export function startIndexing(options: DataPlace & { log: Logger; store: Followe
         continue;
       }
       deliveries = activity.deliveries;
-      done = await index.work(budgetMs);
-      for (const position of done.skipped) {
-        options.log.warn({ position }, 'skipped an unreadable notification');
-      }
-      const pruned = await index.prune();
-      report.done();
-      if (done.indexed + pruned > 0) continue;
+      // Read before the work: a change during the work causes another round.
       const state = await stateOf();
+      done = await work(index, options.dataDir, report.repaired);
+      report.skipped(done);
+      const pruned = await index.prune();
+      if (pruned === null) throw damagedIndex();
+      report.skipped(pruned);
+      report.done();
+      if (done.indexed + pruned.events > 0) continue;
       while (activity.deliveries === deliveries && !signal.aborted) {
         await activity.next(pollMs, signal);
         if ((await stateOf()) !== state) break;
@@ -130,6 +157,10 @@ function createBurstCheck(intake: IntakeActivity): (lag: number) => boolean {
 function createReport(log: Logger) {
   let failure: string | null = null;
   return {
+    repaired: (): void => log.warn({}, 'replaced the damaged product index'),
+    skipped: ({ skipped }: Pick<WorkDone, 'skipped'>): void => {
+      for (const position of skipped) log.warn({ position }, 'skipped an unreadable notification');
+    },
     done: (): void => {
       if (failure !== null) log.info({}, 'indexing resumed');
       failure = null;
@@ -157,7 +188,7 @@ export async function catchUpIndex({
 }): Promise<WorkDone> {
   return withIndex(place, async (index) => {
     for (;;) {
-      const done = await index.work(budgetMs);
+      const done = await work(index, place.dataDir);
       onProgress?.(done);
       if (done.indexed === 0 || signal?.aborted) return done;
     }
@@ -170,9 +201,10 @@ export const afterPruning: AfterPruning = async ({ signal, onProgress, ...place 
   await withIndex(place, async (index) => {
     let pruned = 0;
     while (!signal.aborted) {
-      const events = await index.prune();
-      if (events === 0) return;
-      pruned += events;
+      const done = await index.prune();
+      // A damaged index is rebuilt from the pruned log.
+      if (done === null || done.events === 0) return;
+      pruned += done.events;
       onProgress(`Product index: deleted the entries of ${counted(pruned, 'notification')}`);
     }
   });

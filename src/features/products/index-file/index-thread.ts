@@ -26,12 +26,13 @@ import {
   fitsLog,
   indexProgress,
   isDamage,
+  isReportedDamaged,
   markAt,
   openProductFile,
   pageBytes,
   readLog,
-  repairProductFile,
   replaceProductFile,
+  reportDamage,
   shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
@@ -47,6 +48,13 @@ export interface WorkDone {
   lastPosition: number;
 }
 
+interface PruneDone {
+  /** Number of removed events; 0 when none is left. */
+  events: number;
+  /** Positions of unreadable notifications of the same products. They stay in the log. */
+  skipped: number[];
+}
+
 /** The open index. */
 interface Work extends IndexFiles {
   inode: number;
@@ -56,11 +64,18 @@ let place: DataPlace;
 let open: Work | undefined;
 
 const operations = {
-  /** Indexes for about `budgetMs`. */
-  work: (log: Database, budgetMs: number): WorkDone =>
-    repaired(() => indexFor(budgetMs, workOn(log))),
-  /** Removes some of the events that are no longer in the log. Returns their number; 0 when none is left. */
-  prune: (log: Database): number => repaired(() => pruneIndexed(workOn(log))),
+  /** Indexes for about `budgetMs`. Returns null when the file is damaged, and must be replaced first. */
+  work: (log: Database, budgetMs: number): WorkDone | null =>
+    unlessDamaged(() => indexFor(budgetMs, workOn(log))),
+  /** Replaces the file whose damage was reported, unless another program has done so. */
+  replaceDamaged: (): void => {
+    const damaged = currentProductFile(place.dataDir);
+    if (damaged === null || !isReportedDamaged(damaged)) return;
+    closeIndex();
+    replaceProductFile(place.dataDir, damaged).close();
+  },
+  /** Removes some of the events that are no longer in the log. Returns null when the file is damaged. */
+  prune: (log: Database): PruneDone | null => unlessDamaged(() => pruneIndexed(workOn(log))),
 };
 export type IndexOperations = typeof operations;
 
@@ -82,16 +97,18 @@ export default serveThread((given) => {
   };
 });
 
-/** Repeats the work on an empty index when the file is damaged. */
-function repaired<Result>(work: () => Result): Result {
+/** Returns null, and reports the damage, when the file is damaged. */
+function unlessDamaged<Result>(work: () => Result): Result | null {
+  const current = currentProductFile(place.dataDir);
+  if (current !== null && isReportedDamaged(current)) return null;
   try {
     return work();
   } catch (error) {
     if (!isDamage(error)) throw error;
     const damaged = open?.index.name ?? currentProductFile(place.dataDir);
+    if (damaged !== null) reportDamage(damaged);
     closeIndex();
-    repairProductFile(place.dataDir, damaged);
-    return work();
+    return null;
   }
 }
 
@@ -139,8 +156,9 @@ function workOn(log: Database): Work {
   const begun = begin(log, openProductFile(place.dataDir));
   if (fitsLog(begun)) return begun;
   // The log was replaced, for example by a restored backup: the index describes another log.
+  const replaced = begun.index.name;
   closeIndex();
-  return begin(log, replaceProductFile(place.dataDir));
+  return begin(log, replaceProductFile(place.dataDir, replaced));
 }
 
 function begin(log: Database, index: Database): Work {
@@ -155,7 +173,8 @@ function indexFor(budgetMs: number, files: Work): WorkDone {
   for (;;) {
     const count = indexBatch(files, rowsAllowed(files.index), skipped);
     indexed += count;
-    if (count === 0 || performance.now() >= endMs) break;
+    // A failure of a later batch would lose the skipped positions.
+    if (count === 0 || skipped.length > 0 || performance.now() >= endMs) break;
   }
   if (indexed === 0) shrinkIdleLog(files.index);
   const { position: indexedPosition } = indexProgress(files.index);
@@ -241,11 +260,10 @@ function indexRows(
 }
 
 /**
- * Removes events that are no longer in the log, some in one transaction. Returns their number; 0 when
- * none is left. Removes a product without remaining events. Rewrites other products from their remaining events, so
- * that the index equals one built from this log.
+ * Removes events that are no longer in the log, some in one transaction. Removes a product without remaining events.
+ * Rewrites other products from their remaining events, so that the index equals one built from this log.
  */
-function pruneIndexed({ log, index }: IndexFiles): number {
+function pruneIndexed({ log, index }: IndexFiles): PruneDone {
   const eventsMax = limitLog(index) < 0 ? pruneEventsShort : pruneEvents;
   const upTo = readLog(() => pruneHorizon(log))?.position ?? 0;
   const oldest = prepared<[number, number], { position: number; product: number }>(
@@ -254,12 +272,13 @@ function pruneIndexed({ log, index }: IndexFiles): number {
      ORDER BY position LIMIT ?`,
   );
   // Without this check, each call would lock the index.
-  if (oldest.get(upTo, 1) === undefined) return 0;
+  if (oldest.get(upTo, 1) === undefined) return { events: 0, skipped: [] };
   const positionsOf = prepared<[number], number>(
     index,
     'SELECT position FROM product_event WHERE product = ? ORDER BY position',
   ).pluck();
-  const prune = index.transaction((): number => {
+  const prune = index.transaction((): PruneDone => {
+    const skipped: number[] = [];
     const events = oldest.all(upTo, eventsMax);
     inSnapshot(log, (reading) => {
       for (const product of new Set(events.map((event) => event.product))) {
@@ -267,11 +286,11 @@ function pruneIndexed({ log, index }: IndexFiles): number {
         removeProduct(index, product);
         for (const position of positions) {
           const row = position > upTo ? rowAt(log, position) : undefined;
-          if (row !== undefined) writeIfReadable(index, row, reading);
+          if (row !== undefined && !writeIfReadable(index, row, reading)) skipped.push(position);
         }
       }
     });
-    return events.length;
+    return { events: events.length, skipped };
   });
   return prune.immediate();
 }

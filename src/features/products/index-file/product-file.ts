@@ -1,10 +1,11 @@
 /**
  * Files of the product index: `products-<generation>.db` in the data directory. The highest generation is current. A
  * file that is damaged, of another version or of another log is replaced by an empty one of the next generation, which
- * is then filled from the log.
+ * is then filled from the log. Only programs that index replace a file; a query that finds damage reports it to them
+ * with an empty file, `products-<generation>.db-damaged`.
  */
-import { readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { createOwnerOnly } from '../../../core/host/files.ts';
 import { AppError } from '../../../core/terms/app-error.ts';
 import {
@@ -22,65 +23,86 @@ export const pageBytes = 8_192;
 export const usualLogPages = 8_000;
 /** Size of the write-ahead log above which a checkpoint runs while there is nothing to index. */
 const idleLogBytesMax = 1_048_576;
-/** Matches an index, and the files that SQLite creates next to it. */
-const filePattern = /^products-(\d{1,9})\.db(-wal|-shm)?$/;
+/** Matches an index, the files that SQLite creates next to it, and the report of its damage. */
+const filePattern = /^products-(\d{1,9})\.db(-wal|-shm|-damaged)?$/;
 
 /** Returns the path of the current file; null if there is none. */
 export function currentProductFile(dataDir: string): string | null {
-  const generation = newestGeneration(dataDir);
-  return generation === 0 ? null : fileOf(dataDir, generation);
+  const [newest] = generations(dataDir);
+  return newest === undefined ? null : fileOf(dataDir, newest);
 }
 
 /** Opens the current file for indexing, or creates the first one. Replaces a file of another version. */
 export function openProductFile(dataDir: string): Database {
-  const generation = Math.max(1, newestGeneration(dataDir));
+  const [generation = 1] = generations(dataDir);
+  // A process that was killed may have left them. Removed first: their space may be needed.
+  removeOlder(dataDir, generation);
   const database = openForIndexing(fileOf(dataDir, generation));
-  if (version(database) === productSchemaVersion) {
-    // A process that was killed may have left them.
-    removeOlder(dataDir, generation);
-    return database;
-  }
+  if (version(database) === productSchemaVersion) return database;
   database.close();
-  return replaceProductFile(dataDir);
+  return replaceProductFile(dataDir, database.name);
 }
 
-/** Replaces the current file with an empty one. */
-export function replaceProductFile(dataDir: string): Database {
-  const generation = newestGeneration(dataDir) + 1;
+/** Replaces a file with an empty one, or opens the one by which another program has replaced it. */
+export function replaceProductFile(dataDir: string, replaced: string): Database {
+  const generation = Number(filePattern.exec(basename(replaced))?.[1]) + 1;
   const next = openForIndexing(fileOf(dataDir, generation));
   removeOlder(dataDir, generation);
   return next;
 }
 
-/** Age from which a file that replaced another one can be replaced in turn, when it is damaged. */
-const repairPauseMs = 10 * 60_000;
-
-/**
- * Replaces a damaged file, unless another thread has done so. Throws `unavailable` if the file has just replaced
- * another one: on a faulty disk, this would not end.
- */
-export function repairProductFile(dataDir: string, damaged: string | null): void {
-  const current = currentProductFile(dataDir);
-  if (current === null || current !== damaged) return;
-  // Times of files follow the clock of the machine, which no caller can pass.
-  const ageMs = performance.timeOrigin + performance.now() - statSync(current).birthtimeMs;
-  if (newestGeneration(dataDir) > 1 && ageMs < repairPauseMs) {
-    throw new AppError('unavailable', 'The product index is damaged again, soon after a repair.', {
-      advice: 'Check the disk. The next repair starts ten minutes after the last one.',
-    });
+/** Reports damage of a file to the programs that index. Queries then fail until the file is replaced. */
+export function reportDamage(file: string): void {
+  try {
+    writeFileSync(damageReport(file), '', { mode: 0o600 });
+  } catch {
+    // The directory may be read-only for this program: another one finds the damage again.
   }
-  replaceProductFile(dataDir).close();
 }
 
-/** Opens the current file for queries. Throws `unavailable` if there is none of this version. */
+export function isReportedDamaged(file: string): boolean {
+  return existsSync(damageReport(file));
+}
+
+function damageReport(file: string): string {
+  return `${file}-damaged`;
+}
+
+export function damagedIndex(cause?: unknown): AppError {
+  return new AppError('unavailable', 'The product index is damaged.', {
+    advice:
+      'Repeat the query: a running receiver rebuilds the index. With EARSHOT_INDEX=off, or without a receiver, run `earshot query products`.',
+    cause,
+  });
+}
+
+/** Error of a query whose file was replaced before its end. */
+export function replacedIndex(cause?: unknown): AppError {
+  return new AppError('unavailable', 'The product index was replaced during the query.', {
+    advice: 'Repeat the query.',
+    cause,
+  });
+}
+
+/** Opens the current file for queries. Throws `unavailable` if there is none of this version, or if it is damaged. */
 export function openProductsForReading(dataDir: string): Database {
-  const file = currentProductFile(dataDir);
-  if (file === null) throw notIndexed();
-  const database = openSqlite(file, { readonly: true, timeout: busyTimeoutMs });
-  // 8 MiB; a negative value is in KiB.
-  database.pragma('cache_size = -8192');
-  if (version(database) === productSchemaVersion) return database;
-  database.close();
+  // The newest file has no tables yet while it is created.
+  for (const generation of generations(dataDir)) {
+    const file = fileOf(dataDir, generation);
+    if (isReportedDamaged(file)) throw damagedIndex();
+    const database = openSqlite(file, { readonly: true, timeout: busyTimeoutMs });
+    try {
+      // 8 MiB; a negative value is in KiB.
+      database.pragma('cache_size = -8192');
+      if (version(database) === productSchemaVersion) return database;
+    } catch (error) {
+      database.close();
+      if (!isDamage(error)) throw error;
+      reportDamage(file);
+      throw damagedIndex(error);
+    }
+    database.close();
+  }
   throw notIndexed();
 }
 
@@ -145,10 +167,10 @@ function version(database: Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }
 
-/** Returns 0 if there is no index. A write-ahead log alone is not an index. */
-function newestGeneration(dataDir: string): number {
+/** Returns the generations, newest first. A write-ahead log alone is not an index. */
+function generations(dataDir: string): number[] {
   const indexes = productFiles(dataDir).filter(({ suffix }) => suffix === '');
-  return Math.max(0, ...indexes.map(({ generation }) => generation));
+  return indexes.map(({ generation }) => generation).toSorted((a, b) => b - a);
 }
 
 function productFiles(dataDir: string) {

@@ -53,6 +53,9 @@ interface ProductDatabases {
   log: Database;
 }
 
+/** The inode distinguishes a file from a later one of the same name. */
+export type OpenedIndex = ProductDatabases & { inode: number };
+
 /** Databases, and the reader of bodies of a transaction, if any. */
 type Reading = ProductDatabases & { bodies?: BodyReader };
 
@@ -71,25 +74,32 @@ interface ProductPage {
   skipped: number;
   /** Key to resume after; null at the end. */
   next: ProductKey | null;
+  /** Identifies the file that was read. */
+  file: string;
 }
 
 /** Returns a page of at most `rowsMax` rows. A page before the end may be shorter, or empty. */
 export function productPage(
-  databases: ProductDatabases,
+  databases: OpenedIndex,
   query: ProductQuery,
   rowsMax: number,
 ): ProductPage {
-  const { log } = databases;
+  const { log, index, inode } = databases;
   // In one transaction, each pack of bodies is read once.
-  return log.transaction(() => {
+  const page = log.transaction(() => {
     const reading = { ...databases, bodies: createBodyReader(log, 'transaction') };
     return pageWithin(reading, query, rowsMax);
   })();
+  return { ...page, file: `${index.name} ${inode}` };
 }
 
-function pageWithin(databases: Reading, query: ProductQuery, rowsMax: number): ProductPage {
+function pageWithin(
+  databases: Reading,
+  query: ProductQuery,
+  rowsMax: number,
+): Omit<ProductPage, 'file'> {
   const plan = planSearch(query, databases.index);
-  const page: ProductPage = { found: [], skipped: 0, next: null };
+  const page: Omit<ProductPage, 'file'> = { found: [], skipped: 0, next: null };
   let examined = 0;
   const startMs = performance.now();
   for (const candidate of candidatesOf(databases.index, plan, query)) {

@@ -1,5 +1,4 @@
 /** The query thread for products, so that no search delays a response of the receiver. */
-import { AppError } from '../../../core/terms/app-error.ts';
 import type { IndexProgress, Products, PushedEvent } from '../../../filter/products.ts';
 import {
   createReaderConnection,
@@ -11,13 +10,22 @@ import { serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import {
   currentProductFile,
+  damagedIndex,
   indexedPosition,
   isDamage,
+  isReportedDamaged,
   openProductsForReading,
   readLog,
-  repairProductFile,
+  replacedIndex,
+  reportDamage,
 } from './product-file.ts';
-import { countProducts, eventPage, type LongQuery, productPage } from './product-queries.ts';
+import {
+  countProducts,
+  eventPage,
+  type LongQuery,
+  type OpenedIndex,
+  productPage,
+} from './product-queries.ts';
 import { countFacets, measureTimeliness, summarizeCollections } from './product-statistics.ts';
 
 const operations = {
@@ -33,15 +41,16 @@ const operations = {
 };
 export type ProductOperations = typeof operations;
 
-export default serveThread<LongQuery>(({ dataDir }) => {
+export default serveThread<LongQuery & OpenedIndex>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
   let opened: { index: Database; inode: number } | undefined;
+  const isCurrent = ({ index, inode }: Pick<OpenedIndex, 'index' | 'inode'>) =>
+    index.name === currentProductFile(dataDir) && inodeOf(index.name) === inode;
   /** Reopens the index when the current file was replaced. Throws `unavailable` while there is no index. */
   const openIndex = () => {
-    const isCurrent =
-      opened?.index.name === currentProductFile(dataDir) &&
-      inodeOf(opened.index.name) === opened.inode;
-    if (opened !== undefined && isCurrent) return opened;
+    if (opened !== undefined && isCurrent(opened) && !isReportedDamaged(opened.index.name)) {
+      return opened;
+    }
     closeUnlessInUse(opened?.index);
     opened = undefined;
     const index = openProductsForReading(dataDir);
@@ -51,19 +60,12 @@ export default serveThread<LongQuery>(({ dataDir }) => {
   return {
     operations,
     context: (call) => ({ ...openIndex(), log: log.database(), call }),
-    failure: (error) => {
-      if (!isDamage(error)) return error;
-      const damaged = opened?.index.name ?? currentProductFile(dataDir);
-      try {
-        repairProductFile(dataDir, damaged);
-      } catch (failure) {
-        return failure;
-      }
-      return new AppError(
-        'unavailable',
-        'The product index was damaged. It is built again from the log, so answers are incomplete for some time.',
-        { advice: 'Repeat the query.', cause: error },
-      );
+    failure: (error, query) => {
+      if (query === undefined || !isDamage(error)) return error;
+      // A long query reads from a file that may have been replaced.
+      if (!isCurrent(query)) return replacedIndex(error);
+      reportDamage(query.index.name);
+      return damagedIndex(error);
     },
     close: () => {
       closeUnlessInUse(opened?.index);

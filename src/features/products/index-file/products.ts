@@ -1,6 +1,7 @@
 /** Queries the products of a data directory from the main thread, and provides them to the library. */
 
 import { moduleFile, pick, type Remote, remote } from '../../../core/host/rpc.ts';
+import { isAppError } from '../../../core/terms/app-error.ts';
 import type { NotificationLog } from '../../../core/terms/ports.ts';
 import type { ProductsQuestion, StoredProducts } from '../../../filter/builder.ts';
 import { requireFilter } from '../../../filter/check.ts';
@@ -14,6 +15,7 @@ import type {
 import type { Service, ServiceContext } from '../../../receiver/slots.ts';
 import { StoreThread } from '../../../store/engine/thread.ts';
 import { catchUpIndex, startIndexing } from './index-maintenance.ts';
+import { replacedIndex } from './product-file.ts';
 import type { SentProduct } from './product-queries.ts';
 import { completeRecord, receivedRecord } from './product-schema.ts';
 import type { ProductOperations } from './product-thread.ts';
@@ -87,8 +89,11 @@ async function* find(
   };
   let skip = query.skip ?? 0;
   let reading = pageAfter(query.after, skip);
+  let file: string | undefined;
   while (true) {
     const page = await reading;
+    file ??= page.file;
+    if (page.file !== file) throw replacedIndex();
     left -= page.found.length;
     skip -= page.skipped;
     const found = toFound(page.found);
@@ -118,13 +123,18 @@ export function openStoredProducts(
 ): { ports: { products: StoredProducts }; close(): Promise<void> } {
   const index = openProducts(dataDir);
   const closing = new AbortController();
-  let indexedPosition = -1;
+  const indexedPosition = () =>
+    index.indexedPosition().catch((error: unknown) => {
+      // There is no index yet, or it is damaged.
+      if (isAppError(error, 'unavailable')) return -1;
+      throw error;
+    });
   const upToDate = async (question: Pick<ProductsQuestion, 'entity' | 'filter'>) => {
     const { entity = 'Products', filter = '' } = question;
     const query = { ...question, entity, filter: requireFilter(String(filter), entity) };
     // Not `>`: a log restored from a backup may end before the indexed position.
-    if ((await log.lastPosition()) !== indexedPosition) {
-      ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
+    if ((await log.lastPosition()) !== (await indexedPosition())) {
+      await catchUpIndex({ dataDir, signal: closing.signal });
     }
     return query;
   };

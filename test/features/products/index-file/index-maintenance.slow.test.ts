@@ -1,19 +1,17 @@
 /** The index can be lost, damaged, and filled by several programs: it is restored from the log. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
-import {
-  openProducts,
-  openStoredProducts,
-} from '../../../../src/features/products/index-file/products.ts';
+import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { deliveryOf, samples } from '../product-samples.ts';
 import {
   created,
+  damageInside,
   openProductContext,
   type ProductContext,
   type TestEvent,
@@ -83,26 +81,6 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(expectedCounts(count));
   }, 60_000);
 
-  it('starts the next file when a query finds damage, but not again at once', async () => {
-    const { dataDir, deliver, index } = await openProductContext();
-    await index(...eventsOf(400));
-    const ask = async () => {
-      const products = openProducts(dataDir);
-      const answer = products.count({ entity: 'Products', filter: online });
-      return answer.finally(() => products.close());
-    };
-    damageInside(join(dataDir, 'products-1.db'));
-    await expect(ask()).rejects.toThrow('was damaged. It is built again');
-    expect(await ask()).toBe(0);
-    await catchUpIndex({ dataDir });
-    expect(await ask()).toBe(expectedCounts(400).online);
-    damageInside(join(dataDir, 'products-2.db'));
-    await expect(ask()).rejects.toThrow('damaged again, soon after a repair');
-    await deliver(...created({ Id: 'one more' }));
-    await expect(catchUpIndex({ dataDir })).rejects.toThrow('damaged again');
-    expect(indexFiles(dataDir)).toEqual(['products-2.db']);
-  });
-
   it('is rebuilt when the file is damaged, missing, or of another version', async () => {
     for (const harm of [damage, damageInside, giveOtherVersion, rmSync]) {
       const context = await openProductContext();
@@ -157,16 +135,6 @@ describe('the index', () => {
 function damage(file: string): void {
   rmSync(`${file}-wal`, { force: true });
   writeFileSync(file, Buffer.alloc(20_000, 'x'));
-}
-
-/** Overwrites every page except the first, so that the file still opens. */
-function damageInside(file: string): void {
-  const index = new Sqlite(file);
-  index.pragma('wal_checkpoint(TRUNCATE)');
-  index.close();
-  const bytes = readFileSync(file);
-  bytes.fill(0x5a, 4096 * 4);
-  writeFileSync(file, bytes);
 }
 
 function giveOtherVersion(file: string): void {

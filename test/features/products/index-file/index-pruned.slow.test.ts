@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { recordingLog } from '../../../helpers/recording-log.ts';
+import { replaceBody } from '../../../helpers/replace-body.ts';
 import { times } from '../../../helpers/thorough.ts';
 import { pruneBefore } from '../../pruning/prune-to.ts';
 import {
@@ -92,6 +94,20 @@ describe('the index of a pruned log', () => {
     expect((await context.find('Products')).map(({ record }) => record.Id)).toContain(gone.Id);
     await pruneIndex(context.dataDir);
     expect(await context.find('Products')).toMatchObject([{ record: modified }]);
+  });
+
+  it('lacks products whose other body is unreadable, which is logged', async () => {
+    const context = await openProductContext();
+    const [record = expect.fail()] = records;
+    await context.index(...created(record, record));
+    replaceBody(context.dataDir, 2, Buffer.from('not json'));
+    await pruneBefore(context.store, firstUs + 2);
+    const { log, lines } = recordingLog();
+    context.follow(log);
+    const message = 'skipped an unreadable notification';
+    await expect
+      .poll(() => lines, { timeout: 10_000 })
+      .toEqual([{ level: 'warn', message, fields: { position: 2 } }]);
   });
 
   it('is pruned by the receiver that updates it, while notifications arrive', async () => {

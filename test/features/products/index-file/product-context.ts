@@ -1,6 +1,7 @@
 /** A store, its index, and records of all kinds for tests of the index. */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished } from 'vitest';
 import type { Logger } from '../../../../src/core/terms/ports.ts';
 import {
@@ -97,6 +98,16 @@ export function removeIndex(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
     if (name.startsWith('products-')) rmSync(join(dataDir, name));
   }
+}
+
+/** Overwrites every page except the first, so that the file still opens. */
+export function damageInside(file: string): void {
+  const index = new Sqlite(file);
+  index.pragma('wal_checkpoint(TRUNCATE)');
+  index.close();
+  const bytes = readFileSync(file);
+  bytes.fill(0x5a, 4096 * 4);
+  writeFileSync(file, bytes);
 }
 
 /** Removes the events that were pruned from the log. */

@@ -135,6 +135,11 @@ export function asCalled(text: string, { env }: Pick<Io, 'env'>): string {
   return name === 'earshot' ? text : text.replaceAll(commands, () => name);
 }
 
+/** Rewrites a command. */
+export function commandAsCalled(command: string, { env }: Pick<Io, 'env'>): string {
+  return command.replace(/^earshot(?= )/, () => nameCalled(env));
+}
+
 /** Wraps a stream so that the commands in its texts are rewritten. */
 export function namingCommands(output: Output, io: Pick<Io, 'env'>): Output {
   return {

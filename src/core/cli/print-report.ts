@@ -5,7 +5,15 @@ import { type Evaluation, isProblem, type Level } from '../terms/evaluation.ts';
 import type { Block, Column, Report, ReportColumn, Value } from '../terms/report.ts';
 import { countText, lengthText, printable, sizeText } from '../terms/text.ts';
 import type { Io, Output } from './io.ts';
-import { asCalled, painter, shorten, widthOf, wrapText, writeOut } from './output.ts';
+import {
+  asCalled,
+  commandAsCalled,
+  painter,
+  shorten,
+  widthOf,
+  wrapText,
+  writeOut,
+} from './output.ts';
 
 /** Mark and colour of each level. */
 const levelLooks = {
@@ -50,7 +58,9 @@ async function printBlock(
     case 'facts':
       return out(factLines(block.rows).map((line) => `${indent}${line}`));
     case 'commands':
-      return out(factLines(block.rows.map(([purpose, text]) => [purpose, asCalled(text, io)])));
+      return out(
+        factLines(block.rows.map(([purpose, text]) => [purpose, commandAsCalled(text, io)])),
+      );
     case 'evaluations':
       return out(evaluationLines(block, io));
     case 'drawn':
@@ -69,12 +79,17 @@ async function printBlock(
       if (!isFirst) await writeOut(io.stdout, '\n');
       const columns = block.columns.map((column, i) => ({
         ...column,
-        value: (row: readonly Value[]) => row[i] ?? null,
+        value: (row: readonly Value[]) => calledValue(row[i] ?? null, io),
       }));
       await printTable(io.stdout, columns, block.rows);
       return true;
     }
   }
+}
+
+function calledValue(value: Value, io: Terminal): Value {
+  const isCode = value !== null && typeof value === 'object' && 'code' in value;
+  return isCode ? { code: commandAsCalled(value.code, io) } : value;
 }
 
 function painted(text: string, level: Level | undefined, io: Terminal): string {

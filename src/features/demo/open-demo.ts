@@ -56,12 +56,11 @@ const pastProductsPerDay = 2_000;
 
 const startPollMs = 50;
 
-/** Settings of the receiver only: one summary for each product, without a limit of the budget. */
-const receiverSettings = {
+/** Requests a summary for each product, without a limit of the budget. */
+const summarySettings = {
   EARSHOT_SUMMARY: 'each',
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: '1000000',
   EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
-  EARSHOT_LOG_LEVEL: 'error',
 };
 
 /** A page is read twice, so that the counts have duplicates. No fault loses an entry. */
@@ -84,7 +83,9 @@ export async function openDemo(
 ): Promise<DemoContext> {
   const { once, pull, records } = flags;
   const how = { isPull: pull === true, closers };
-  const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), how);
+  const opened = await openSandbox(io, publishing(io, flags), how);
+  const { folder, sandbox } = opened;
+  const settings = { ...opened.settings, ...summarySettings };
   const header = 'Settings of a running demo';
   await writeOwnerOnly(join(folder, '.env'), mergeEnvFile(null, settings, { header }));
   const env = { ...io.env, earshot_called_as: nameCalledIn(folder, io) };
@@ -95,7 +96,7 @@ export async function openDemo(
   const register = (store: Store) => registerDemo(own, store, desired, { shown: !once });
   // The receiver reads the queues that are registered when it starts.
   if (pull) await withStore(own, register);
-  const served = ioWith(own, { ...settings, ...receiverSettings });
+  const served = ioWith(own, { ...settings, EARSHOT_LOG_LEVEL: 'error' });
   const receiver = await startReceiver(served, { version, closers }, async ({ store }) => {
     if (!pull) await register(store);
   });

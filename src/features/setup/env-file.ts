@@ -18,7 +18,9 @@ export function mergeEnvFile(
   { header, dropped = [] }: { header: string; dropped?: readonly string[] },
 ): string {
   const present = parseEnv(before ?? '');
-  const changed = Object.entries(settings).filter(([name, value]) => present[name] !== value);
+  const changed = Object.entries(settings).filter(
+    ([name, value]) => (present[name] ?? '') !== value,
+  );
   const removed = new Set([...dropped, ...changed.map(([name]) => name)]);
   const kept = (before ?? `# ${header}\n`)
     .replace(/(?<=.)$/, '\n')
@@ -93,7 +95,7 @@ function quoted(name: string, value: string): string {
 function verified(text: string, settings: Settings, dropped: readonly string[]): string {
   const read = parseEnv(text);
   const wrong = [
-    ...Object.keys(settings).filter((name) => read[name] !== settings[name]),
+    ...Object.keys(settings).filter((name) => (read[name] ?? '') !== settings[name]),
     ...dropped.filter((name) => name in read),
   ];
   if (wrong.length === 0) return text;

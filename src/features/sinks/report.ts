@@ -187,13 +187,16 @@ export const configCheck = checkOf<SinkConfig>(
         quoted(fault),
       );
     }
+    const startedAtUs = receiver?.startedAtUs ?? null;
+    const isOfStart = startedAtUs !== null && (configFile.modifiedAtUs ?? 0) <= startedAtUs;
     if (configFile.fault !== null) {
-      const text =
-        'earshot.config.ts is invalid. A running receiver uses the version of its start.';
-      return problem('warning', text, fixFile, quoted(configFile.fault));
+      const text = isOfStart
+        ? 'earshot.config.ts is invalid since the start of the receiver: sinks, summaries and maintenance are off.'
+        : 'earshot.config.ts is invalid. A running receiver uses the version of its start.';
+      const level = isOfStart ? 'critical' : 'warning';
+      return problem(level, text, fixFile, quoted(configFile.fault));
     }
-    const startedAtUs = receiver?.startedAtUs ?? Number.POSITIVE_INFINITY;
-    if ((configFile.modifiedAtUs ?? 0) <= startedAtUs) return null;
+    if (startedAtUs === null || isOfStart) return null;
     const text = 'earshot.config.ts has changed since the start of the receiver.';
     const found = problem('warning', text, 'Restart the receiver to apply the change.');
     return { ...found, raiseAfterUs: hourUs };

@@ -34,7 +34,10 @@ export function ruleFilterFindings(
 ): readonly PlacedFinding[] {
   return filterFindings(
     [...rules].flatMap(([name, { kind, filter }]) =>
-      kind === 'off' ? [] : [[`subscriptions.${name}.summary.${kind}.filter`, filter] as const],
+      // The empty filter is the default.
+      kind === 'off' || filter === ''
+        ? []
+        : [[`subscriptions.${name}.summary.${kind}.filter`, filter] as const],
     ),
   );
 }

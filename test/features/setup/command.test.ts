@@ -195,6 +195,8 @@ it('an existing .env keeps comments, other names, and lines that already have th
   expect(mergeEnvFile(before, settings, { header, dropped: ['A'] })).toBe(
     '# mine\nOTHER="1"\nEARSHOT_TLS=\'acme\'\nEARSHOT_LISTEN=0.0.0.0:443\nB=2\n',
   );
+  // An optional answer that was left out.
+  expect(mergeEnvFile('A=1\n', { A: '1', EARSHOT_ACCOUNT_TOTP: '' }, { header })).toBe('A=1\n');
 });
 
 it('writes every value so that it can be read back, or refuses it', () => {

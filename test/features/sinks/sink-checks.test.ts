@@ -1,6 +1,8 @@
 /** The doctor's checks of sinks: real servers on loopback, without deliveries. */
 import { describe, expect, it } from 'vitest';
+import { situationAt } from '../../../src/core/terms/evaluation.ts';
 import { checkSinks, type SinkTarget } from '../../../src/features/sinks/registry.ts';
+import { evaluateConfig } from '../../../src/features/sinks/report.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { startHook } from './hook-server.ts';
 import { hasNats, startNats } from './nats-server.ts';
@@ -30,6 +32,26 @@ async function expectPlainWarning(target: SinkTarget, scheme: string): Promise<v
 }
 
 const unused = async () => `127.0.0.1:${await freePort()}`;
+
+it.each([
+  ['since the start of the receiver', { fault: 'x', modifiedAtUs: 1 }, 2, 'critical', 'are off'],
+  [
+    'after its start',
+    { fault: 'x', modifiedAtUs: 3 },
+    2,
+    'warning',
+    'uses the version of its start',
+  ],
+  ['without a receiver', { fault: 'x', modifiedAtUs: 3 }, null, 'warning', 'is invalid'],
+  ['valid, but changed', { fault: null, modifiedAtUs: 3 }, 2, 'warning', 'has changed'],
+  ['valid', { fault: null, modifiedAtUs: 1 }, 2, 'ok', 'valid'],
+  ['valid, without a receiver', { fault: null, modifiedAtUs: 3 }, null, 'ok', 'valid'],
+])('earshot.config.ts %s', (_name, configFile, startedAtUs, level, text) => {
+  const receiver =
+    startedAtUs === null ? null : { startedAtUs, pid: 1, refusing: null, queue: null };
+  const evaluation = evaluateConfig({ configFile, receiver }, situationAt(4, []));
+  expect(evaluation).toMatchObject({ level, text: expect.stringContaining(text) });
+});
 
 describe('the check of sinks', () => {
   it('finds no problem without sinks', async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ruleFilterFindings } from '../../../src/features/summary/rules.ts';
+import { plainSummaryRule } from '../../../src/features/summary/terms.ts';
 import { exporting, loadText, refusalAt } from '../../core/config/load-file.ts';
 
 /** Loads subscriptions with these rules, by name. */
@@ -31,6 +33,11 @@ describe('a summary rule', () => {
       { name: 'a', type: 'push', events: ['created'], filter: '', status: 'running' },
     ]);
   });
+});
+
+it('has no finding about a filter that is left out', () => {
+  const rules = ['each', 'digest'].map((kind) => [kind, plainSummaryRule(kind as 'each')] as const);
+  expect(ruleFilterFindings(new Map(rules))).toEqual([]);
 });
 
 describe('a summary rule with faults', () => {

@@ -187,8 +187,9 @@ export const configCheck = checkOf<SinkConfig>(
         quoted(fault),
       );
     }
-    const startedAtUs = receiver?.startedAtUs ?? null;
-    const isOfStart = startedAtUs !== null && (configFile.modifiedAtUs ?? 0) <= startedAtUs;
+    const [modifiedAtUs, startedAtUs] = [configFile.modifiedAtUs, receiver?.startedAtUs ?? null];
+    const isKnown = modifiedAtUs !== null && startedAtUs !== null;
+    const isOfStart = isKnown && modifiedAtUs <= startedAtUs;
     if (configFile.fault !== null) {
       const text = isOfStart
         ? 'earshot.config.ts is invalid since the start of the receiver: sinks, summaries and maintenance are off.'
@@ -196,7 +197,7 @@ export const configCheck = checkOf<SinkConfig>(
       const level = isOfStart ? 'critical' : 'warning';
       return problem(level, text, fixFile, quoted(configFile.fault));
     }
-    if (startedAtUs === null || isOfStart) return null;
+    if (!isKnown || isOfStart) return null;
     const text = 'earshot.config.ts has changed since the start of the receiver.';
     const found = problem('warning', text, 'Restart the receiver to apply the change.');
     return { ...found, raiseAfterUs: hourUs };

@@ -107,9 +107,17 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Makes created and renamed files survive a power failure. Some file systems do not support it. */
+/** Errors of file systems that cannot sync a folder. */
+const unsupported: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EISDIR', 'EPERM'];
+
+/** Makes created and renamed files survive a power failure, where the file system supports it. Rejects with Node's errors. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path);
-  await folder.sync().catch(() => undefined);
-  await folder.close();
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!unsupported.includes(errorCodeOf(error))) throw error;
+  } finally {
+    await folder.close();
+  }
 }

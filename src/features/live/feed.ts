@@ -1,8 +1,8 @@
 /** The live feed: the last positions of the log and of the product index as server-sent events. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { type ApiClient, type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
 import type { ConsoleParts } from '../../core/api/listener-slot.ts';
+import { pause } from '../../core/cli/io.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 
 interface LiveLimits {
@@ -126,7 +126,7 @@ async function* follow({
       }
       log.debug({ reason: errorText(error) }, 'failed to read for the live feed');
     }
-    await delay(frameMs, undefined, { signal }).catch(() => undefined);
+    await pause(frameMs, signal);
   }
 }
 

@@ -2,9 +2,15 @@
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { makeDirectory, readOwnerOnly, writeOwnerOnly } from '../../../src/core/host/files.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  makeDirectory,
+  readOwnerOnly,
+  syncFolder,
+  writeOwnerOnly,
+} from '../../../src/core/host/files.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 describe('creating a folder', () => {
@@ -92,4 +98,23 @@ describe.skipIf(process.getuid?.() !== 0)('written by root (needs root)', () => 
     await writeOwnerOnly(path, 'y');
     expect(statSync(path)).toMatchObject({ uid: 4321, gid: 4321 });
   });
+});
+
+it.each([
+  ['EIO', false],
+  ['EINVAL', true],
+])('a folder whose sync fails with %s: resolves %s', async (code, resolves) => {
+  const folder = temporaryDirectory();
+  const handle = await open(folder);
+  const error = Object.assign(new Error(code), { code });
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync').mockRejectedValue(error);
+  onTestFinished(async () => {
+    sync.mockRestore();
+    await handle.close();
+  });
+  const synced = syncFolder(folder).then(
+    () => true,
+    () => false,
+  );
+  expect(await synced).toBe(resolves);
 });

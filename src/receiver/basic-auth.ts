@@ -50,12 +50,15 @@ export function createGate(
   const warn = createLoginLog(log, nowUs);
   // Failed logins of users and of the sender have different causes.
   const listener = blocksAddresses ? 'private' : 'public';
+  const networkOfClient = (incoming: IncomingMessage) => networkOf(clientAddress(incoming));
   return (incoming) => {
-    const address = clientAddress(incoming);
-    const key = networkOf(address);
-    const isBlocked = blocksAddresses && failed.count(key) >= failuresPerMinuteMax;
+    const isBlocked =
+      blocksAddresses && failed.count(networkOfClient(incoming)) >= failuresPerMinuteMax;
     const username = isBlocked ? null : checkCredentials(incoming.headers.authorization);
     if (username !== null) return { username };
+    // Not before: for a push, the address would cost more than the check.
+    const address = clientAddress(incoming);
+    const key = networkOf(address);
     const requestId = newRequestId();
     // Tries no password: a probe of `earshot doctor`, or a scan.
     if (incoming.method === 'GET' && incoming.headers.authorization === undefined) {
@@ -136,23 +139,19 @@ function createMinuteCounter(nowUs: () => number) {
 const headerCharactersMax = 4_096;
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
-/**
- * Creates the check. Always compares both halves with every pair, in constant time and over digests, so that the time does
- * not depend on the half or pair that differs.
- */
+/** Creates the check. Compares the digest with that of every pair, in constant time: the time does not depend on the pair. */
 export function createCredentialCheck(pairs: readonly CredentialPair[]): CredentialCheck {
   const accepted = pairs.flatMap(digestsOf);
   return (authorization) => {
-    const given = parseHeader(authorization);
-    const username = digest(given?.username ?? Buffer.alloc(0));
-    const password = digest(given?.password ?? Buffer.alloc(0));
+    if (authorization === undefined || authorization.length > headerCharactersMax) return null;
+    const encoded = basicHeader.exec(authorization)?.[1];
+    if (encoded === undefined) return null;
+    const given = digest(Buffer.from(encoded, 'base64'));
     let match: string | null = null;
-    for (const pair of accepted) {
-      const usernameEqual = timingSafeEqual(pair.username, username);
-      const passwordEqual = timingSafeEqual(pair.password, password);
-      match = usernameEqual && passwordEqual ? pair.name : match;
+    for (const { username, expected } of accepted) {
+      match = timingSafeEqual(expected, given) ? username : match;
     }
-    return given === null ? null : match;
+    return match;
   };
 }
 
@@ -161,25 +160,14 @@ export function createCredentialCheck(pairs: readonly CredentialPair[]): Credent
  * accepted if it can represent the credentials.
  */
 function digestsOf({ username, password }: CredentialPair) {
-  const text = username + password;
+  // A user name has no colon (RFC 7617, 2); a password may have some.
+  const text = `${username}:${password}`;
   const hasLatin1Form = /[\u0080-\u00ff]/.test(text) && !/[^\0-\u00ff]/.test(text);
   const encodings: BufferEncoding[] = hasLatin1Form ? ['utf8', 'latin1'] : ['utf8'];
   return encodings.map((encoding) => ({
-    name: username,
-    username: digest(Buffer.from(username, encoding)),
-    password: digest(Buffer.from(password, encoding)),
+    username,
+    expected: digest(Buffer.from(text, encoding)),
   }));
-}
-
-/** Splits at the first colon: a password may contain more, and either half may be empty. */
-function parseHeader(header: string | undefined): { username: Buffer; password: Buffer } | null {
-  if (header === undefined || header.length > headerCharactersMax) return null;
-  const encoded = basicHeader.exec(header)?.[1];
-  if (encoded === undefined) return null;
-  const decoded = Buffer.from(encoded, 'base64');
-  const colon = decoded.indexOf(':');
-  if (colon === -1) return null;
-  return { username: decoded.subarray(0, colon), password: decoded.subarray(colon + 1) };
 }
 
 function digest(bytes: Uint8Array): Uint8Array {

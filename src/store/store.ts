@@ -55,6 +55,9 @@ const callTimeoutSeconds = 30;
 /** Maximum deliveries of one commit: their senders are answered while the next one is written. */
 const deliveriesMax = 32;
 
+/** The thread writes one commit at a time: a second one in its queue would have fewer deliveries. */
+const commitsMax = 1;
+
 /** The queries of the store. */
 export interface StoreReader
   extends NotificationLog,
@@ -197,7 +200,7 @@ export async function openStore(
         : thread.call(op, args, signal),
   });
   const intake = new IntakeQueue({
-    ...{ thread, deliveriesMax, queueBytesMax: options.queueBytesMax },
+    ...{ thread, deliveriesMax, commitsMax, queueBytesMax: options.queueBytesMax },
     commit: (deliveries, changes) => {
       const packed = packDeliveries(deliveries);
       const args = [packed, changes] satisfies Parameters<typeof writer.deliveries>;

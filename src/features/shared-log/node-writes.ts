@@ -17,6 +17,9 @@ import type { AppendedEntry, ItemOutcome } from './schema.ts';
 /** Maximum deliveries of one entry. */
 const deliveriesMax = 256;
 
+/** Appends in progress: while one waits for the database, the next one is prepared. */
+const commitsMax = 2;
+
 interface NodeOptions {
   log: SharedLog;
   writer: Remote<NodeWrites>;
@@ -31,7 +34,7 @@ export const createNodeIntake = (
   options: Pick<IntakeOptions, 'thread' | 'queueBytesMax' | 'onCommit'>,
 ): IntakeQueue =>
   new IntakeQueue({
-    ...{ ...options, deliveriesMax },
+    ...{ ...options, deliveriesMax, commitsMax },
     commit: async (waiting) => {
       const startedMs = performance.now();
       const prepared = await writer.prepareDeliveries(packDeliveries(waiting));

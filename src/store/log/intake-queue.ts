@@ -9,9 +9,6 @@ const queueBytesMaxDefault = 64 * 2 ** 20;
 /** Maximum size of the bodies of one commit: other programs wait only briefly for the lock. */
 const commitBytesMax = 4 * 2 ** 20;
 
-/** Commits in progress: while one waits for the disk, the next one is prepared. */
-const commitsMax = 2;
-
 /** Maximum age of a commit that proves that notifications can be stored. */
 const commitAgeMaxMs = 5_000;
 
@@ -65,6 +62,8 @@ export interface IntakeOptions {
   check(): Promise<void>;
   /** Maximum deliveries of one commit. */
   deliveriesMax: number;
+  /** Maximum commits in progress. */
+  commitsMax: number;
   queueBytesMax?: number | undefined;
   /** Called after each commit; must not throw. */
   onCommit?: ((commit: CommitFacts) => void) | undefined;
@@ -157,7 +156,7 @@ export class IntakeQueue implements Intake {
   }
 
   #commitWaiting(): void {
-    while (this.#waiting.length > 0 && this.#commits < commitsMax) {
+    while (this.#waiting.length > 0 && this.#commits < this.#options.commitsMax) {
       this.#commits += 1;
       void this.#commit(this.#nextGroup()).finally(() => {
         this.#commits -= 1;

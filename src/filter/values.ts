@@ -64,22 +64,10 @@ export const comparisonOf: Readonly<Record<ComparisonOperator, Comparison>> = {
   ge: (value, other) => order(value, other) >= 0,
 };
 
-/** Returns a negative number, 0 or a positive number. JavaScript orders strings by UTF-16 unit, SQLite by code point. */
+/** Returns a negative number, 0 or a positive number. UTF-8 sorts as the code points do, UTF-16 does not. */
 function order(value: Comparable, other: Comparable): number {
   if (typeof value === 'number' && typeof other === 'number') return value - other;
-  const [a, b] = [String(value), String(other)];
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i += 1) {
-    const [unitA, unitB] = [a.charCodeAt(i), b.charCodeAt(i)];
-    if (unitA !== unitB) return rank(unitA) - rank(unitB);
-  }
-  return a.length - b.length;
-}
-
-/** Sorts surrogates, which encode the highest code points, after all other units. */
-function rank(unit: number): number {
-  if (unit < 0xd800) return unit;
-  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
+  return Buffer.compare(Buffer.from(String(value)), Buffer.from(String(other)));
 }
 
 /** JSON of the catalogue; any part may be missing. */

@@ -168,7 +168,7 @@ function shapeOf(footprint: AnyGeometry | null, { geojsonToWkb }: Library): Shap
   if (footprint === null) return null;
   const geometry = toGeoJson(footprint);
   // All longitudes for a geometry that is cut at the antimeridian.
-  const box = extentOf(positionsOf(geometry));
+  const box = extentOf(positionsOf(geometry).flat());
   if (!(box.west <= box.east && box.south <= box.north)) return null;
   // The type of the library has mutable lists, but it only reads them.
   const toWkb = geojsonToWkb as unknown as (geometry: AnyGeometry) => Uint8Array;

@@ -95,10 +95,11 @@ export function turnsOf(x: number): number {
   return Math.floor((x + 180) / 360);
 }
 
-/** Returns the smallest box around positions, without regard to the antimeridian. */
-export function extentOf(positions: readonly Position[]): Box {
+/** Returns the smallest box around positions (x, y, x, y, …), without regard to the antimeridian. */
+export function extentOf(positions: ArrayLike<number>): Box {
   const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const [x, y] of positions) {
+  for (let i = 0; i < positions.length; i += 2) {
+    const [x, y] = [positions[i] ?? 0, positions[i + 1] ?? 0];
     extent.west = Math.min(extent.west, x);
     extent.south = Math.min(extent.south, y);
     extent.east = Math.max(extent.east, x);

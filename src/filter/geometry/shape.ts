@@ -5,6 +5,7 @@ import type { AnyGeometry, Box, Position, Ring } from '../filter-tree.ts';
 import {
   clampedLatitude,
   enclosedPole,
+  extentOf,
   joinedBox,
   lineRing,
   partsOf,
@@ -53,7 +54,8 @@ export function toShape(geometry: AnyGeometry): Shape {
   });
   const regions = [
     ...parts.polygons.map((rings) => regionOf(rings.map(outlineOf))),
-    ...parts.lines.map((line) => regionOf([outlineOfLine(line)])),
+    // In both directions, so that no point is between the edges.
+    ...parts.lines.map((line) => regionOf([outlineOf(lineRing(line))])),
   ];
   const hasPoint = (latitude: number) => points.some((y, i) => i % 2 === 1 && y === latitude);
   return {
@@ -65,8 +67,9 @@ export function toShape(geometry: AnyGeometry): Shape {
 }
 
 function regionOf(outlines: readonly Outline[]): Region {
-  const northInside = outlines.filter((one) => one.northInside).length % 2 === 1;
-  const southInside = outlines.filter((one) => one.southInside).length % 2 === 1;
+  const isInside = (pole: Outline['pole']) =>
+    outlines.filter((one) => one.pole === pole).length % 2 === 1;
+  const [northInside, southInside] = [isInside('north'), isInside('south')];
   const edges = new Float64Array(outlines.flatMap((one) => one.edges));
   const { west, south, east, north } = extentOf(edges);
   let index: Flatbush | undefined;
@@ -86,18 +89,6 @@ function regionOf(outlines: readonly Outline[]): Region {
   };
 }
 
-function extentOf(edges: Float64Array): Box {
-  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (let i = 0; i < edges.length; i += 2) {
-    const [x, y] = [edges[i] ?? 0, edges[i + 1] ?? 0];
-    box.west = Math.min(box.west, x);
-    box.south = Math.min(box.south, y);
-    box.east = Math.max(box.east, x);
-    box.north = Math.max(box.north, y);
-  }
-  return box;
-}
-
 function indexOf(edges: Float64Array): Flatbush {
   const index = new Flatbush(edges.length / 4);
   for (let i = 0; i < edges.length; i += 4) {
@@ -112,9 +103,8 @@ function indexOf(edges: Float64Array): Flatbush {
 /** A ring as a line on the globe. */
 interface Outline {
   readonly edges: readonly number[];
-  /** True if the pole is on the inner side of the ring. */
-  readonly northInside: boolean;
-  readonly southInside: boolean;
+  /** The pole on the inner side of the ring. */
+  readonly pole: 'north' | 'south' | null;
 }
 
 /**
@@ -124,18 +114,7 @@ interface Outline {
  */
 function outlineOf(ring: Ring): Outline {
   const unwrapped = unwrapRing(ring);
-  const pole = enclosedPole(unwrapped);
-  return {
-    edges: edgesOf(unwrapped),
-    northInside: pole === 'north',
-    southInside: pole === 'south',
-  };
-}
-
-/** Returns the edges of a line in both directions, so that no point is between them. */
-function outlineOfLine(line: Ring): Outline {
-  const edges = edgesOf(unwrapRing(lineRing(line)));
-  return { edges, northInside: false, southInside: false };
+  return { edges: edgesOf(unwrapped), pole: enclosedPole(unwrapped) };
 }
 
 function edgesOf({ xs, ys }: UnwrappedRing): number[] {

@@ -328,7 +328,7 @@ async function drag(page: Page, [from, to]: readonly { x: number; y: number }[])
 /** West, south, east, north of the only polygon of a filter. */
 function boundsOf(filter: string): number[] {
   const [, text = ''] = /POLYGON\(\((.*?)\)\)/.exec(filter) ?? [];
-  const { west, south, east, north } = extentOf(ring(text.replaceAll(/, */g, ', ')));
+  const { west, south, east, north } = extentOf(ring(text.replaceAll(/, */g, ', ')).flat());
   return [west, south, east, north];
 }
 

@@ -47,7 +47,7 @@ const geometryOf = (text: unknown) => footprintOf({ Footprint: text });
 
 function boxOf(geometry: AnyGeometry | null) {
   if (geometry === null) return null;
-  const { west, south, east, north } = extentOf(positionsOf(geometry));
+  const { west, south, east, north } = extentOf(positionsOf(geometry).flat());
   return { xmin: west, ymin: south, xmax: east, ymax: north };
 }
 

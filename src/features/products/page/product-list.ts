@@ -38,7 +38,7 @@ const hundredth = (degrees: number) => Math.round(degrees * 100) / 100;
 
 /** Returns the view around geometries, twice as wide as high, at least 40 degrees wide. */
 function areaOf(geometries: readonly AnyGeometry[]): string {
-  const positions = geometries.flatMap(positionsOf);
+  const positions = geometries.flatMap(positionsOf).flat();
   if (positions.length === 0) return '-180 -90 360 180';
   const { west, east, south, north } = extentOf(positions);
   const width = Math.min(360, Math.max(40, 2.5 * (east - west), 5 * (north - south)));

@@ -11,7 +11,7 @@ import {
 } from '../../filter/builder.ts';
 import type { Geometry, Position } from '../../filter/filter-tree.ts';
 import {
-  parseBoundingBox,
+  areaOfBox,
   readBox,
   readGeometries,
   warningOf,
@@ -30,22 +30,7 @@ export const everywhere: Expression = readBbox([-180, -90, 180, 90]).matching;
 export function readBbox(numbers: readonly number[]) {
   const [x1, y1, , x2, y2] = numbers;
   const box = readBox((numbers.length === 6 ? [x1, y1, x2, y2] : numbers).join(','));
-  const { west, south, east, north } = box;
-  const warning = warningOf(box);
-  if ((west === east) === (south === north)) {
-    const { geometry } = parseBoundingBox([west, south, east, north].join(','));
-    return { matching: withGeometry(geometry), warning };
-  }
-  const start: Position = [west, south];
-  const end: Position = [east, north];
-  const isAcross = west > east;
-  const lines = isAcross
-    ? [
-        [start, [180, south] as const],
-        [[-180, south] as const, end],
-      ]
-    : [[start, end]];
-  return { matching: alongLines(lines), warning };
+  return { matching: withGeometry(areaOfBox(box)), warning: warningOf(box) };
 }
 
 /** Matches products whose footprint intersects GeoJSON, or an object with a `bbox`. Throws `invalid`. */
@@ -67,12 +52,8 @@ export function intersecting(value: unknown): Expression {
 }
 
 function alongLines(lines: readonly (readonly Position[])[]): Expression {
-  const rings = lines.map((line) => lineRing(withShortEdges(line)));
-  const [only] = rings;
-  if (rings.length === 1 && only !== undefined) {
-    return withGeometry({ type: 'Polygon', coordinates: [only] });
-  }
-  return withGeometry({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) });
+  const coordinates = lines.map((line) => [lineRing(withShortEdges(line))]);
+  return withGeometry({ type: 'MultiPolygon', coordinates });
 }
 
 function withGeometry(geometry: Geometry): Expression {

@@ -250,9 +250,15 @@ export interface BoundingBox {
   warning: string | null;
 }
 
-/** Throws `invalid`. `geometryFaults` checks whether the sides are far enough apart. */
+/** Throws `invalid`, also for a box that is a line. `geometryFaults` checks whether the sides are far enough apart. */
 export function parseBoundingBox(text: string): BoundingBox {
   const box = readBox(text);
+  const isNarrow = widthOf(box) === 0;
+  if (isNarrow !== (box.south === box.north)) {
+    const isTurn = isNarrow && box.west !== box.east;
+    const hint = isTurn ? ' 180 and -180 are the same meridian.' : '';
+    refuse(`The box has no area.${hint} Widen it, or use a point.`);
+  }
   return { geometry: areaOfBox(box), warning: warningOf(box) };
 }
 
@@ -292,17 +298,18 @@ function widthOf({ west, east }: Box): number {
   return east >= west ? east - west : east + 360 - west;
 }
 
-/** Splits the box at the antimeridian (RFC 7946, 3.1.9): how the catalogue reads an edge across it is unknown. */
-function areaOfBox(box: Box): Geometry {
+/**
+ * Returns a box as a geometry: split at the antimeridian (RFC 7946, 3.1.9), as it is unknown how the catalogue reads an
+ * edge across it. A box without height or width becomes a ring without area, or a point.
+ */
+export function areaOfBox(box: Box): Geometry {
   const { south, north } = box;
-  const width = widthOf(box);
-  if (width === 0 && south === north) return { type: 'Point', coordinates: [box.west, south] };
-  if (width === 0 || south === north) {
-    const hint = box.west === box.east ? '' : ' 180 and -180 are the same meridian.';
-    refuse(`The box has no area.${hint} Widen it, or use a point.`);
-  }
-  const [west, east] = [box.west === 180 ? -180 : box.west, box.east === -180 ? 180 : box.east];
-  if (west < east) return { type: 'Polygon', coordinates: [outline({ ...box, west, east })] };
+  const isNarrow = widthOf(box) === 0;
+  if (isNarrow && south === north) return { type: 'Point', coordinates: [box.west, south] };
+  const [west, east] = isNarrow
+    ? [box.west, box.west]
+    : [box.west === 180 ? -180 : box.west, box.east === -180 ? 180 : box.east];
+  if (west <= east) return { type: 'Polygon', coordinates: [outline({ ...box, west, east })] };
   const coordinates = [[outline({ ...box, east: 180 })], [outline({ ...box, west: -180 })]];
   return { type: 'MultiPolygon', coordinates };
 }

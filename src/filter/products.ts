@@ -194,44 +194,6 @@ export interface PushedEvent {
   receivedUs: number;
 }
 
-/** Percentiles of a delay within 1 %, in milliseconds; negative where the clocks disagree. */
-export interface DelayPercentiles {
-  count: number;
-  /** Number of negative delays. */
-  negative: number;
-  p50Ms: number;
-  p90Ms: number;
-  p99Ms: number;
-  maxMs: number;
-}
-
-/** Stages of a delay, with their notifications. */
-const stages = {
-  sensingToPublication:
-    'From the end of sensing to PublicationDate: created products, including recovered ones.',
-  publicationToNotification:
-    'From PublicationDate to NotificationDate: pushes of created products.',
-  notificationToReceipt: 'From NotificationDate to receipt: all pushes.',
-};
-
-/** Delays over several stages. Percentiles of stages cannot be added. */
-const totals = {
-  sensingToReceipt: 'From the end of sensing to receipt: pushes of created products.',
-  publicationToReceipt: 'From PublicationDate to receipt: pushes of created products.',
-};
-
-export type DelayStage = keyof typeof stages;
-
-export const delayStages = Object.keys(stages) as DelayStage[];
-
-export const totalDelays = Object.keys(totals) as (keyof typeof totals)[];
-
-/** Delays by stage; null when not known. */
-export type StageDelays = Record<DelayStage, DelayPercentiles | null>;
-
-/** Delays by stage, and over all stages. */
-export type PeriodDelays = StageDelays & Record<keyof typeof totals, DelayPercentiles | null>;
-
 const percentiles = z
   .object({
     count: z.int().min(0).describe('Number of delays.'),
@@ -243,41 +205,44 @@ const percentiles = z
   })
   .nullable();
 
-const fieldsOf = <Name extends string>(texts: Record<Name, string>) =>
-  Object.fromEntries(
-    Object.entries<string>(texts).map(([name, text]) => [name, percentiles.describe(text)]),
-  ) as Record<Name, typeof percentiles>;
+/** Percentiles of a delay within 1 %, in seconds; negative where the clocks disagree. */
+export type DelayPercentiles = NonNullable<z.infer<typeof percentiles>>;
 
-/** Delays by stage in JSON, in seconds. */
-export const delayFields = fieldsOf(stages);
+/** Delays by stage, with their notifications; null when not known. */
+export const stageDelays = {
+  sensingToPublication: percentiles.describe(
+    'From the end of sensing to PublicationDate: created products, including recovered ones.',
+  ),
+  publicationToNotification: percentiles.describe(
+    'From PublicationDate to NotificationDate: pushes of created products.',
+  ),
+  notificationToReceipt: percentiles.describe('From NotificationDate to receipt: all pushes.'),
+};
 
-/** Delays of a period in JSON, in seconds. */
-export const periodDelayFields = { ...delayFields, ...fieldsOf(totals) };
+/** Delays over several stages. Percentiles of stages cannot be added. */
+const totals = {
+  sensingToReceipt: percentiles.describe(
+    'From the end of sensing to receipt: pushes of created products.',
+  ),
+  publicationToReceipt: percentiles.describe(
+    'From PublicationDate to receipt: pushes of created products.',
+  ),
+};
 
-/** Converts delays to the values of `delayFields`. */
-export const delaysInSeconds = (delays: StageDelays) => inSeconds(delays, delayStages);
+/** Delays by stage, and over all stages. */
+export const periodDelays = { ...stageDelays, ...totals };
 
-/** Converts delays to the values of `periodDelayFields`. */
-export const periodDelaysInSeconds = (delays: PeriodDelays) =>
-  inSeconds(delays, [...delayStages, ...totalDelays]);
+export type DelayStage = keyof typeof stageDelays;
 
-function inSeconds<Name extends string>(
-  delays: Record<Name, DelayPercentiles | null>,
-  names: readonly Name[],
-) {
-  const values = names.map((name): [Name, z.output<typeof percentiles>] => {
-    const found = delays[name];
-    if (found === null) return [name, null];
-    const { count, negative, p50Ms, p90Ms, p99Ms, maxMs } = found;
-    const seconds = { p50: p50Ms / 1e3, p90: p90Ms / 1e3, p99: p99Ms / 1e3, max: maxMs / 1e3 };
-    return [name, { count, negative, ...seconds }];
-  });
-  return Object.fromEntries(values) as Record<Name, z.output<typeof percentiles>>;
-}
+export const delayStages = Object.keys(stageDelays) as DelayStage[];
+
+export const totalDelays = Object.keys(totals) as (keyof typeof totals)[];
+
+type StageDelays = Record<DelayStage, DelayPercentiles | null>;
 
 /** Delays by hour of receipt, and by collection. */
 export interface Timeliness {
-  total: PeriodDelays;
+  total: Record<keyof typeof periodDelays, DelayPercentiles | null>;
   /** Hours with notifications, oldest first. */
   hours: (StageDelays & { hourUs: number })[];
   /** By name; null for products without a collection. */

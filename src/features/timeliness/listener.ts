@@ -37,12 +37,10 @@ import { countText } from '../../core/terms/text.ts';
 import {
   type DelayPercentiles,
   type DelayStage,
-  delayFields,
   delayStages,
-  delaysInSeconds,
   type Products,
-  periodDelayFields,
-  periodDelaysInSeconds,
+  periodDelays,
+  stageDelays,
   type Timeliness,
 } from '../../filter/products.ts';
 import { lagHeader, lagHeaders } from '../products/route.ts';
@@ -186,12 +184,12 @@ ${collectionTable(stage, shown)}`,
   );
 }
 
-function figuresOf({ count: counted, p50Ms, p90Ms, p99Ms, maxMs }: DelayPercentiles) {
+function figuresOf({ count: counted, p50, p90, p99, max }: DelayPercentiles) {
   return [
-    ['median', delayText(p50Ms)],
-    ['p90', delayText(p90Ms)],
-    ['p99', delayText(p99Ms)],
-    ['maximum', delayText(maxMs)],
+    ['median', delayText(p50)],
+    ['p90', delayText(p90)],
+    ['p99', delayText(p99)],
+    ['maximum', delayText(max)],
     ['delays', countText(counted)],
   ] as const;
 }
@@ -202,8 +200,8 @@ function figures(delays: DelayPercentiles): Html {
 }
 
 /** `46 s`, `−1.5 s`. */
-function delayText(ms: number): string {
-  return ms < 0 ? `−${spanText(-ms / 1_000)}` : spanText(ms / 1_000);
+function delayText(seconds: number): string {
+  return seconds < 0 ? `−${spanText(-seconds)}` : spanText(seconds);
 }
 
 function legend(): Html {
@@ -216,11 +214,11 @@ function legend(): Html {
 
 function chart(stage: DelayStage, shown: Shown, total: DelayPercentiles): Html {
   const { sinceUs, untilUs } = shown.state;
-  const label = `${stageTexts[stage].title}, percentiles by hour: median ${delayText(total.p50Ms)}, maximum ${delayText(total.maxMs)}`;
+  const label = `${stageTexts[stage].title}, percentiles by hour: median ${delayText(total.p50)}, maximum ${delayText(total.max)}`;
   const points = shown.hours.flatMap(({ hourUs: fromUs, [stage]: delays }): DelayPoint[] => {
     if (delays === null) return [];
     const list = figuresOf(delays).map(([name, value]) => `${name} ${value}`);
-    const [p50, p90, p99] = [delays.p50Ms / 1_000, delays.p90Ms / 1_000, delays.p99Ms / 1_000];
+    const { p50, p90, p99 } = delays;
     const title = `${shortDateUs(fromUs)} UTC: ${list.join(', ')}`;
     const href = hasLinks(shown) ? listOfHour(fromUs, shown) : undefined;
     return [{ fromUs, toUs: fromUs + hourUs, p50, p90, p99, title, href }];
@@ -254,10 +252,10 @@ function collectionTable(stage: DelayStage, { collections, collection: only, sta
       ...{ title: 'delays', isNumber: true, class: 'rank-4' },
       value: ({ delays }) => countText(delays.count),
     },
-    { title: 'median', value: ({ delays }) => delayText(delays.p50Ms), isNumber: true },
-    { title: 'p90', value: ({ delays }) => delayText(delays.p90Ms), isNumber: true },
-    { title: 'p99', value: ({ delays }) => delayText(delays.p99Ms), isNumber: true },
-    { title: 'maximum', value: ({ delays }) => delayText(delays.maxMs), isNumber: true },
+    { title: 'median', value: ({ delays }) => delayText(delays.p50), isNumber: true },
+    { title: 'p90', value: ({ delays }) => delayText(delays.p90), isNumber: true },
+    { title: 'p99', value: ({ delays }) => delayText(delays.p99), isNumber: true },
+    { title: 'maximum', value: ({ delays }) => delayText(delays.max), isNumber: true },
   ];
   return table(columns, rows, { caption: `${stageTexts[stage].title} by collection` });
 }
@@ -280,15 +278,15 @@ const query = z.strictObject({
 const answer = z.object({
   sinceUs: z.number(),
   untilUs: z.number(),
-  total: z.object(periodDelayFields).describe('Delays of the whole period, in seconds.'),
+  total: z.object(periodDelays).describe('Delays of the whole period, in seconds.'),
   hours: z
-    .array(z.object({ hourUs: z.number().describe('Start of the hour.'), ...delayFields }))
+    .array(z.object({ hourUs: z.number().describe('Start of the hour.'), ...stageDelays }))
     .describe('Delays by hour of receipt, in seconds. Hours without notifications are absent.'),
   collections: z
     .array(
       z.object({
         collection: z.string().nullable().describe('Null for products of no known collection.'),
-        ...delayFields,
+        ...stageDelays,
       }),
     )
     .describe('Delays by collection, in seconds.'),
@@ -314,19 +312,7 @@ export function timelinessRoute(parts: { products: Products; nowUs: () => number
       const shown = found.collections.filter(
         (one) => collection === undefined || one.collection === collection,
       );
-      const body = toJson(answer, {
-        ...period,
-        total: periodDelaysInSeconds(found.total),
-        hours: found.hours.map(({ hourUs, ...delays }) => ({
-          hourUs,
-          ...delaysInSeconds(delays),
-        })),
-        collections: shown.map(({ collection: name, ...delays }) => ({
-          collection: name,
-          ...delaysInSeconds(delays),
-        })),
-      });
-      return { body, headers };
+      return { body: toJson(answer, { ...period, ...found, collections: shown }), headers };
     },
   });
 }

@@ -32,7 +32,7 @@ async function openWithAll() {
     ...{ ...operations, notifications, completeness, status: async () => sampleStatus(true) },
     administration: { ...operations.administration, registrations },
   });
-  const delay = { count: 1, negative: 0, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
+  const delay = { count: 1, negative: 0, p50: 1, p90: 2, p99: 3, max: 4 };
   const early = { sensingToPublication: delay, publicationToNotification: delay };
   const all = { ...early, notificationToReceipt: delay };
   context.products.timelinessOf = () => ({

@@ -6,18 +6,19 @@ import { type Console, openConsole } from '../../core/api/console-context.ts';
 
 const startUs = Date.UTC(2026, 4, 2) * 1000;
 
-const delays = (ms: number) => {
-  const one = { count: 3, negative: 1, p50Ms: ms, p90Ms: 2 * ms, p99Ms: 3 * ms, maxMs: 4 * ms };
+const delays = (seconds: number) => {
+  const [p50, p90, p99, max] = [seconds, 2 * seconds, 3 * seconds, 4 * seconds];
+  const one = { count: 3, negative: 1, p50, p90, p99, max };
   return { sensingToPublication: one, publicationToNotification: null, notificationToReceipt: one };
 };
 
 const sample: Timeliness = {
   total: {
-    ...delays(1_500),
+    ...delays(1.5),
     sensingToReceipt: null,
-    publicationToReceipt: delays(7_000).sensingToPublication,
+    publicationToReceipt: delays(7).sensingToPublication,
   },
-  hours: [{ hourUs: startUs + hourUs, ...delays(-250) }],
+  hours: [{ hourUs: startUs + hourUs, ...delays(-0.25) }],
   collections: [
     { collection: null, ...delays(1) },
     { collection: 'SENTINEL-2', ...delays(2) },
@@ -38,20 +39,11 @@ describe('/api/timeliness', () => {
   it('returns percentiles in seconds by hour and collection', async () => {
     const { get } = await openWithSample();
     const { json, headers } = await get('/api/timeliness');
-    const seconds = (one: number) => {
-      const stage = { count: 3, negative: 1, p50: one, p90: 2 * one, p99: 3 * one, max: 4 * one };
-      const ends = { sensingToPublication: stage, notificationToReceipt: stage };
-      return { ...ends, publicationToNotification: null };
-    };
-    const publicationToReceipt = seconds(7).sensingToPublication;
     expect(json).toEqual({
       ...{ since: '2026-05-01T12:00:00.000000Z', until: '2026-05-02T12:00:00.000000Z' },
-      total: { ...seconds(1.5), sensingToReceipt: null, publicationToReceipt },
-      hours: [{ hour: '2026-05-02T01:00:00.000000Z', ...seconds(-0.25) }],
-      collections: [
-        { collection: null, ...seconds(0.001) },
-        { collection: 'SENTINEL-2', ...seconds(0.002) },
-      ],
+      total: sample.total,
+      hours: [{ hour: '2026-05-02T01:00:00.000000Z', ...delays(-0.25) }],
+      collections: sample.collections,
     });
     expect(headers).not.toHaveProperty('earshot-index-lag');
   });

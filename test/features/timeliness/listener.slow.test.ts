@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
 });
 
 describe('the page of delays', () => {
-  const delay = { count: 3, negative: 2, p50Ms: -1_500, p90Ms: 250, p99Ms: 4_000, maxMs: 4_000 };
+  const delay = { count: 3, negative: 2, p50: -1.5, p90: 0.25, p99: 4, max: 4 };
   const none = { sensingToPublication: null, publicationToNotification: null };
   const delays = { ...none, notificationToReceipt: delay };
 

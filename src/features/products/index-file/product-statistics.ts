@@ -132,18 +132,17 @@ class Sketch {
   /** Returns null without delays. */
   percentiles(): DelayPercentiles | null {
     if (this.#count === 0) return null;
-    const atMs = (percent: number) => {
+    const at = (percent: number) => {
       let left = Math.ceil((percent * this.#count) / 100);
       const last = this.#counts.findIndex((own) => {
         left -= own;
         return left <= 0;
       });
       const us = upperBoundOf(this.#first + last);
-      return Math.min(Math.max(us, this.#leastUs), this.#mostUs) / 1_000;
+      return Math.min(Math.max(us, this.#leastUs), this.#mostUs) / 1_000_000;
     };
-    const [p50Ms, p90Ms, p99Ms] = [atMs(50), atMs(90), atMs(99)];
-    const [count, negative, maxMs] = [this.#count, this.#negative, this.#mostUs / 1_000];
-    return { count, negative, p50Ms, p90Ms, p99Ms, maxMs };
+    const [count, negative, max] = [this.#count, this.#negative, this.#mostUs / 1_000_000];
+    return { count, negative, p50: at(50), p90: at(90), p99: at(99), max };
   }
 }
 

@@ -12,13 +12,12 @@ const at = (second: number) => formatDateUs(atUs(second));
 const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
 
 /** A percentile, up to 1 % above the exact one. */
-const within = (ms: number) =>
-  expect.closeTo(ms + 0.005 * Math.abs(ms), -Math.log10(0.0102 * Math.abs(ms)));
+const within = (seconds: number) =>
+  expect.closeTo(seconds + 0.005 * Math.abs(seconds), -Math.log10(0.0102 * Math.abs(seconds)));
 
 /** Percentiles of a single delay. */
 const one = (seconds: number) => {
-  const ms = seconds * 1000;
-  return { count: 1, p50Ms: ms, p90Ms: ms, p99Ms: ms, maxMs: ms };
+  return { count: 1, p50: seconds, p90: seconds, p99: seconds, max: seconds };
 };
 
 const names = {
@@ -84,12 +83,12 @@ describe('the timeliness', () => {
       [2, 1, 1, 1],
     ]);
     expect(hours[0]).toMatchObject({
-      sensingToPublication: { count: 2, p50Ms: within(100_000), p90Ms: 300_000, maxMs: 300_000 },
-      publicationToNotification: { p50Ms: within(20_000), p99Ms: 40_000 },
-      notificationToReceipt: { p50Ms: within(10_000), maxMs: 30_000 },
+      sensingToPublication: { count: 2, p50: within(100), p90: 300, max: 300 },
+      publicationToNotification: { p50: within(20), p99: 40 },
+      notificationToReceipt: { p50: within(10), max: 30 },
     });
     expect(total).toMatchObject({
-      sensingToPublication: { count: 3, p50Ms: within(300_000), maxMs: 7_000_000 },
+      sensingToPublication: { count: 3, p50: within(300), max: 7_000 },
     });
   });
 
@@ -102,8 +101,8 @@ describe('the timeliness', () => {
       eventAt({ published: 100, notified: null, received: 9_000 }, { source: 'reconcile' }),
     ]);
     expect(total).toMatchObject({
-      sensingToReceipt: { count: 3, p50Ms: within(1_000_000), p90Ms: 8_000_000, maxMs: 8_000_000 },
-      publicationToReceipt: { count: 3, p50Ms: within(900_000), p99Ms: 7_700_000 },
+      sensingToReceipt: { count: 3, p50: within(1_000), p90: 8_000, max: 8_000 },
+      publicationToReceipt: { count: 3, p50: within(900), p99: 7_700 },
     });
   });
 
@@ -150,7 +149,7 @@ describe('the delays', () => {
           { event: 'deleted', record: { Id: 'a', DeletionDate: at(200) } },
         ),
       ],
-      [null, one(50), { count: 3, p50Ms: within(2_000), p90Ms: 3_000, p99Ms: 3_000, maxMs: 3_000 }],
+      [null, one(50), { count: 3, p50: within(2), p90: 3, p99: 3, max: 3 }],
     ],
     [
       'of a notification without a record use the record of its product',
@@ -216,24 +215,24 @@ describe('percentiles of delays', () => {
     await catchUpIndex({ dataDir: context.dataDir });
     for (const [i, delaysUs] of cases.entries()) {
       // The smallest value that at least this percentage of all values does not exceed.
-      const rankedMs = (percent: number) => {
+      const ranked = (percent: number) => {
         const isEnough = (us: number) =>
           delaysUs.filter((other) => other <= us).length * 100 >= percent * delaysUs.length;
-        return Math.min(...delaysUs.filter(isEnough)) / 1000;
+        return Math.min(...delaysUs.filter(isEnough)) / 1e6;
       };
       const query = { ...always, subscription: `case-${i}` };
       const found = (await context.products.timeliness(query)).total.notificationToReceipt;
       expect(found).toMatchObject({
         count: delaysUs.length,
         negative: delaysUs.filter((us) => us < 0).length,
-        maxMs: Math.max(...delaysUs) / 1000,
+        max: Math.max(...delaysUs) / 1e6,
       });
       for (const [percent, shown = Number.NaN] of [
-        [50, found?.p50Ms],
-        [90, found?.p90Ms],
-        [99, found?.p99Ms],
+        [50, found?.p50],
+        [90, found?.p90],
+        [99, found?.p99],
       ] as const) {
-        const exact = rankedMs(percent);
+        const exact = ranked(percent);
         expect(Math.abs(shown - exact)).toBeLessThanOrEqual(0.01 * Math.abs(exact));
       }
     }

@@ -20,10 +20,9 @@ const env = {
 export function serveConfig(
   changes: Pick<StartConfig, 'dataDir'> & Partial<StartConfig>,
 ): StartConfig {
-  const { tls = { kind: 'off' } } = changes;
   return {
     ...loadServed({ env, settings, readFile: () => '' }, true),
-    ...{ listen: loopback, console: null, index: false, secure: tls.kind !== 'off' },
+    ...{ listen: loopback, console: null, index: false },
     ...{ credentials: { source: 'variables', pairs: [] } },
     ...changes,
   };

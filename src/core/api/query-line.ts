@@ -166,27 +166,25 @@ export function sent({ env }: Context<Environment>): Promise<void> {
 /** Maximum memory of all bodies that are being received or wait to be parsed. */
 const allBytesMax = 2 ** 20;
 
-const tooDeep = () =>
-  new AppError('invalid', `The body is nested deeper than ${filterDepthMax} levels.`);
-
-/** Resolves with what `parse` returns for the text of a body. Rejects as `createBodyReceiver` and `parse` do. */
-type ReadQueryBody = <Result>(
-  incoming: IncomingMessage,
-  parse: (text: string) => Result,
-) => Promise<Result>;
-
-/** Creates a reader whose bodies share one memory limit. At most one is parsed per turn of the event loop. */
-export function createQueryBodyReader(bytesMax: number): ReadQueryBody {
+/**
+ * Creates a reader that resolves with what `parse` returns for the text of a body. Rejects as `createBodyReceiver` and
+ * `parse` do. The bodies share one memory limit; at most one is parsed per turn of the event loop.
+ */
+export function createQueryBodyReader(bytesMax: number) {
   const receive = createBodyReceiver({ bytesMax, allBytesMax });
-  return async (incoming, parse) => {
+  return async <Result>(
+    incoming: IncomingMessage,
+    parse: (text: string) => Result,
+  ): Promise<Result> => {
     if (incoming.headers['content-encoding'] !== undefined) {
       throw new AppError('unsupported', 'Send the body without Content-Encoding.');
     }
     const { bytes, release } = await receive(incoming);
     try {
       return await inTurn(() => {
-        if (isTooDeep(bytes, filterDepthMax)) throw tooDeep();
-        return parse(new TextDecoder().decode(bytes));
+        if (!isTooDeep(bytes, filterDepthMax)) return parse(new TextDecoder().decode(bytes));
+        const message = `The body is nested deeper than ${filterDepthMax} levels.`;
+        throw new AppError('invalid', message);
       });
     } finally {
       release();

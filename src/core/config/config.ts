@@ -13,7 +13,6 @@ import {
   type Reader,
   refuseProblems,
   type Settings,
-  type SettingsGroup,
 } from './load.ts';
 import { variables } from './variables.ts';
 
@@ -30,8 +29,6 @@ const coreSections = defineSections(variables, {
   diskReserveBytes: ({ value }) => value('EARSHOT_DISK_RESERVE'),
   /** Required credentials, for the receiver. */
   credentials: readCredentials,
-  /** True if this program terminates HTTPS; false behind a proxy. */
-  secure: ({ value }) => value('EARSHOT_TLS') !== 'off',
   catalogueUrl: ({ value }) => value('EARSHOT_CATALOGUE_URL'),
 });
 
@@ -46,41 +43,24 @@ export interface StartConfig
   extends DataConfig,
     Pick<
       Config,
-      | 'publicUrl'
-      | 'credentials'
-      | 'secure'
-      | 'trustedProxies'
-      | 'console'
-      | 'logLevel'
-      | 'catalogueUrl'
+      'publicUrl' | 'credentials' | 'trustedProxies' | 'console' | 'logLevel' | 'catalogueUrl'
     > {
   /** Null without a public listener. */
   listen: Config['listen'] | null;
 }
 
-interface Groups {
-  data: DataConfig;
-  start: StartConfig;
-}
-
-/** A section, or a group of sections. */
-type Name = keyof Config | keyof Groups;
+/** A section, or the group `data`. */
+type Name = keyof Config | 'data';
 
 type Configured<Names extends Name> = Readonly<
-  Pick<Config, Extract<Names, keyof Config>> &
-    UnionToIntersection<Groups[Extract<Names, keyof Groups>]>
+  Pick<Config, Extract<Names, keyof Config>> & ('data' extends Names ? DataConfig : unknown)
 >;
 
-type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
-  all: infer All,
-) => void
-  ? All
-  : never;
-
-const groups: Record<SettingsGroup, readonly string[]> = {
+/** Sections of the receiver itself in each group; features add theirs. */
+const groups = {
   data: ['dataDir', 'diskReserveBytes'],
   start: [
-    ...['publicUrl', 'listen', 'credentials', 'secure', 'trustedProxies', 'console', 'logLevel'],
+    ...['publicUrl', 'listen', 'credentials', 'trustedProxies', 'console', 'logLevel'],
     'catalogueUrl',
   ],
 };
@@ -89,24 +69,14 @@ const groups: Record<SettingsGroup, readonly string[]> = {
 const noEndpoint = {
   listen: null,
   credentials: { source: 'none', pairs: [] },
-  secure: false,
   tls: { kind: 'off' },
   trustedProxies: [],
 } as const;
 
-/** Returns the sections that these names mean. `start` includes `data`. */
-function sectionsOf({ settings }: Environment, names: readonly Name[]): string[] {
-  const all = (group: SettingsGroup) => [...groups[group], ...settings.groups[group]];
-  return names.flatMap((name) => {
-    if (name === 'data') return all('data');
-    return name === 'start' ? [...all('data'), ...all('start')] : name;
-  });
-}
-
 /** Returns the settings of the program: those of the receiver itself, and of all features. */
 export async function loadSettings(features: readonly Feature[]): Promise<Settings> {
   const slots = await Promise.all(features.flatMap(({ settings }) => settings?.() ?? []));
-  return joinSettings([{ variables, sections: coreSections }, ...slots]);
+  return joinSettings([{ variables, sections: coreSections, groups }, ...slots]);
 }
 
 /** Returns the valid sections, and all problems. */
@@ -114,7 +84,9 @@ export function checkConfig<const Names extends Name>(
   environment: Environment,
   names: readonly Names[],
 ): { config: Partial<Configured<Names>>; problems: ConfigProblem[] } {
-  const { config, problems } = checkSections(environment, sectionsOf(environment, names));
+  const { data } = environment.settings.groups;
+  const sections = names.flatMap((name): readonly string[] => (name === 'data' ? data : [name]));
+  const { config, problems } = checkSections(environment, sections);
   // The sections have these types.
   return { config: config as unknown as Partial<Configured<Names>>, problems };
 }
@@ -135,7 +107,8 @@ export function checkServed(
   hasEndpoint: boolean,
 ): { config: Partial<StartConfig>; problems: ConfigProblem[] } {
   const ignored: object = hasEndpoint ? {} : noEndpoint;
-  const names = sectionsOf(environment, ['start']).filter((name) => !(name in ignored));
+  const { data, start } = environment.settings.groups;
+  const names = [...data, ...start].filter((name) => !(name in ignored));
   const { config, problems } = checkSections(environment, names);
   return { config: { ...ignored, ...config }, problems };
 }

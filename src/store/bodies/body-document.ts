@@ -1,15 +1,12 @@
 /** Bodies as JSON. */
+import { jsonOf } from '../../core/terms/text.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');
 
 /** Returns the parsed body; undefined if it is not JSON, so that one damaged record never fails a page. */
 export function parsedBody(body: Uint8Array): unknown {
-  try {
-    // The decoder removes a byte order mark.
-    return JSON.parse(lenientUtf8.decode(body));
-  } catch {
-    return undefined;
-  }
+  // The decoder removes a byte order mark.
+  return jsonOf(lenientUtf8.decode(body));
 }
 
 /** Returns `parsedBody`, parsed once while the bytes are in use: they may contain thousands of notifications. */

@@ -140,17 +140,16 @@ function refuseLink(file: string): void {
 }
 
 /** Creates one value per connection, on first use. */
-export function perConnection<Value>(
+export function perConnection<Value extends object>(
   create: (database: Database) => Value,
 ): (database: Database) => Value {
-  const values = new WeakMap<Database, { value: Value }>();
+  const values = new WeakMap<Database, Value>();
   return (database) => {
-    let found = values.get(database);
-    if (found === undefined) {
-      found = { value: create(database) };
-      values.set(database, found);
-    }
-    return found.value;
+    const known = values.get(database);
+    if (known !== undefined) return known;
+    const value = create(database);
+    values.set(database, value);
+    return value;
   };
 }
 

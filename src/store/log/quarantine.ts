@@ -85,18 +85,9 @@ export function quarantine(
 
 /** Returns a quarantined body as a delivery, to be written again. Throws `not_found`. */
 export function quarantinedDelivery(database: Database, id: number): Delivery {
-  const row = prepared<
-    [number],
-    Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source'> & { bodyId: number; headers: string }
-  >(
-    database,
-    `SELECT received_at_us AS receivedAtUs, subscription, source, headers, body_id AS bodyId
-     FROM quarantine WHERE id = ?`,
-  ).get(id);
-  if (row === undefined) throw unknownBody(id);
-  const { bodyId, headers, ...rest } = row;
-  const body = bodyReader(database).storedBody(bodyId);
-  return { ...rest, headers: headersIn(headers), body };
+  const entry = quarantineReads.quarantineEntry(database, id);
+  const { body, subscription, receivedAtUs, source, headers } = entry;
+  return { body, subscription, receivedAtUs, source, headers };
 }
 
 /** Returns stored headers as received: names and values, alternating. */

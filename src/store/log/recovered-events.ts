@@ -1,7 +1,7 @@
 /** Recovered events: events in the catalogue without a push, and their later pushes. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
-import { hourUs, millisecondOf, readDateUs } from '../../core/terms/dates.ts';
+import { hourOf, millisecondOf, readDateUs } from '../../core/terms/dates.ts';
 import { type Notification, readNotifications } from '../../core/terms/notification.ts';
 import type { Delivery, PublicationDelay } from '../../core/terms/ports.ts';
 import {
@@ -249,10 +249,6 @@ function countRecovered(database: Database, { subscription, event, eventUs }: Mi
     `UPDATE coverage SET recovered = recovered + 1, missing = max(0, missing - 1),
        expected = expected + (missing = 0) WHERE ${hourOfEvent}`,
   ).run({ subscription, event, eventUs, hourUs: hourOf(eventUs) });
-}
-
-function hourOf(timeUs: number): number {
-  return Math.floor(timeUs / hourUs) * hourUs;
 }
 
 /** Reads a body that our own code created: any fault in it is a bug. */

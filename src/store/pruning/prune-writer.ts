@@ -105,36 +105,25 @@ function removeBodies(database: Database, from: number, to: number): void {
 
 /** Removes entries of the quarantine; returns their number. */
 export function removeEntries(database: Database, ids: readonly number[]): number {
-  const find = prepared<[number], Entry>(
+  const remove = prepared<[number], { bodyId: number; receivedAtUs: number }>(
     database,
-    'SELECT id, body_id AS bodyId FROM quarantine WHERE id = ?',
+    'DELETE FROM quarantine WHERE id = ? RETURNING body_id AS bodyId, received_at_us AS receivedAtUs',
   );
-  const entries = ids.flatMap((id) => find.get(id) ?? []);
-  for (const entry of entries) removeEntry(database, entry);
-  if (entries.length > 0) rewindCompaction(database);
-  return entries.length;
-}
-
-interface Entry {
-  id: number;
-  bodyId: number;
-}
-
-function removeEntry(database: Database, { id, bodyId }: Entry): void {
-  const receivedAtUs = prepared<[number], number>(
-    database,
-    'DELETE FROM quarantine WHERE id = ? RETURNING received_at_us',
-  ).pluck();
-  const parameters = { bodyId, receivedAtUs: receivedAtUs.get(id) };
   // Removes a body in its own row; `removeBodies` leaves it if an older body is in use.
-  prepared<object>(
+  const removeBody = prepared<object>(
     database,
     `DELETE FROM body WHERE id = @bodyId AND bodies = 1
        AND NOT EXISTS (SELECT 1 FROM quarantine WHERE body_id = @bodyId)
        AND NOT EXISTS (SELECT 1 FROM notification
          WHERE received_at_us = @receivedAtUs AND body_id = @bodyId)`,
-  ).run(parameters);
-  removeBodies(database, bodyId, bodyId);
+  );
+  const entries = ids.flatMap((id) => remove.get(id) ?? []);
+  for (const entry of entries) {
+    removeBody.run(entry);
+    removeBodies(database, entry.bodyId, entry.bodyId);
+  }
+  if (entries.length > 0) rewindCompaction(database);
+  return entries.length;
 }
 
 /** Rewinds compaction, which must not skip reused ids: the ids of removed newest bodies are given again. */

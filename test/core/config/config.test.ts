@@ -49,7 +49,6 @@ describe('the configuration of start', () => {
         dataDir: resolve('data'),
       },
       ...{ diskReserveBytes: undefined, sharedLog: null, trustedProxies: [], index: true },
-      ...{ secure: true },
       credentials: {
         source: 'variables',
         pairs: [{ username: 'catalogue', password: 'a long password' }],

@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { loadConfig, loadServed } from '../../../src/core/config/config.ts';
+import { loadServed } from '../../../src/core/config/config.ts';
 import {
   type CredentialPairs,
   credentialsFileName,
@@ -36,9 +36,7 @@ function createDataDir(text?: string, mode = 0o600) {
 function configOf(dataDir: string, env: Record<string, string> = {}) {
   const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = minimalEnv;
   const all = { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env };
-  return loadConfig({ settings, env: all, readFile: (path) => readFileSync(path, 'utf8') }, [
-    'start',
-  ]);
+  return loadServed({ settings, env: all, readFile: (path) => readFileSync(path, 'utf8') }, true);
 }
 
 describe('the credentials file', () => {

@@ -1,7 +1,7 @@
 /** Environments for tests of the configuration: variables and files without a process. */
 
 import { inspect } from 'node:util';
-import { loadConfig } from '../../../src/core/config/config.ts';
+import { loadServed } from '../../../src/core/config/config.ts';
 import type { Environment } from '../../../src/core/config/load.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { settings } from '../../helpers/settings.ts';
@@ -28,7 +28,7 @@ export function environment(env: Env, files: Record<string, string> = {}): Envir
 
 /** The configuration for `start` with some variables changed; undefined removes one. */
 export function configWith(env: Env, files = {}) {
-  return loadConfig(environment({ ...minimalEnv, ...env }, files), ['start']);
+  return loadServed(environment({ ...minimalEnv, ...env }, files), true);
 }
 
 /** Returns the problems of an environment as an error. Fails when there are none. */

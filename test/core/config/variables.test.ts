@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generatedFiles } from '../../../scripts/generated-files.ts';
-import { loadConfig } from '../../../src/core/config/config.ts';
+import { loadServed } from '../../../src/core/config/config.ts';
 import {
   checkSections,
   defineSections,
@@ -293,5 +293,5 @@ it('the example file is a complete configuration once its lines are uncommented'
   const lines = (await generatedFiles())['.env.example']?.match(/(?<=^# )EARSHOT_[A-Z_]+=.*$/gm);
   expect(lines).toHaveLength(rows.length);
   const env = Object.fromEntries((lines ?? []).map((line) => line.split(/=(.*)/s)));
-  expect(loadConfig(environment(env), ['start'])).toMatchObject({ logLevel: 'info' });
+  expect(loadServed(environment(env), true)).toMatchObject({ logLevel: 'info' });
 });

@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../../src/core/config/config.ts';
+import { loadServed } from '../../../src/core/config/config.ts';
 import {
   credentialsFileName,
   readCredentialsFile,
@@ -53,7 +53,7 @@ describe('earshot credentials create', () => {
       const pairs = readCredentialsFile(dataDir) ?? [];
       for (const { username, password } of pairs) words.add(username).add(password);
       const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_TLS: 'off' };
-      expect(loadConfig({ settings, env, readFile: () => '' }, ['start'])).toMatchObject({
+      expect(loadServed({ settings, env, readFile: () => '' }, true)).toMatchObject({
         credentials: { source: 'file', pairs },
       });
     }

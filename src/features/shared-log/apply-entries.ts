@@ -102,8 +102,7 @@ export function applyEntries(
     // The checkpoint is loaded first.
     if (place.stateFrom > 0 && entry.number > place.stateFrom) break;
     if (entry.number !== applied + 1) throw new Error(`Entry ${applied + 1} is missing.`);
-    const { encoding, payload: bytes } = entry;
-    const content = decodeEntry({ encoding, bytes });
+    const content = decodeEntry(entry);
     if (content.kind === 'deliveries') deliveries += content.deliveries.length;
     const isInCheckpoint = entry.number <= place.stateFrom;
     const results =

@@ -106,17 +106,13 @@ export const copySql = `
 `;
 
 /** `removableMin` is for tests. */
-export function checkpoints({ query }: Connections, removableMin = removableMinDefault) {
+export function checkpoints({ query, value }: Connections, removableMin = removableMinDefault) {
   /**
    * Returns the entry of the last checkpoint; null without one. A checkpoint is the content of all tables after an entry,
    * without notifications: a new node starts from it when earlier entries were removed.
    */
-  const checkpointNumber = async () => {
-    const [row] = await query<{ number: string | null }>(
-      'SELECT max(number) AS number FROM earshot.checkpoint WHERE is_last',
-    );
-    return row?.number == null ? null : Number(row.number);
-  };
+  const checkpointNumber = async () =>
+    (await value<number>('SELECT max(number) FROM earshot.checkpoint WHERE is_last')) ?? null;
   return {
     checkpointNumber,
     /** Streams the parts of a checkpoint. Rejects with `conflict` when another one has replaced it. */
@@ -156,17 +152,17 @@ export function checkpoints({ query }: Connections, removableMin = removableMinD
      */
     maintain: async (prunedPosition: number) => {
       await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
-      const keys = await removeKeys(query, prunedPosition);
+      const keys = await removeKeys(value, prunedPosition);
       const checkpoint = (await checkpointNumber()) ?? 0;
-      const [row] = await query<{ applied: string | null; removable: string }>(
+      const [row] = await query<{ applied: number | null; removable: number }>(
         `SELECT (SELECT min(applied) FROM earshot.node
              WHERE seen_at > now() - interval '${nodeRetention}') AS applied,
            coalesce((SELECT number - 1 FROM earshot.entry WHERE last_position > $1
              ORDER BY number LIMIT 1), (SELECT number - 1 FROM earshot.head)) AS removable`,
         [prunedPosition],
       );
-      const removable = Number(row?.removable ?? 0);
-      const upTo = Math.min(removable, checkpoint, Number(row?.applied ?? removable));
+      const removable = row?.removable ?? 0;
+      const upTo = Math.min(removable, checkpoint, row?.applied ?? removable);
       for (let entries = 0; ; ) {
         const removed = await query(
           `DELETE FROM earshot.entry WHERE number IN (SELECT number FROM earshot.entry
@@ -183,30 +179,24 @@ export function checkpoints({ query }: Connections, removableMin = removableMinD
 }
 
 /** Removes the keys up to a position in short transactions. */
-async function removeKeys(query: Connections['query'], position: number): Promise<number> {
+async function removeKeys(value: Connections['value'], position: number): Promise<number> {
   for (let keys = 0; ; ) {
-    const [row] = await query<{ removed: string }>('SELECT earshot.remove_keys($1) AS removed', [
-      position,
-    ]);
-    const removed = Number(row?.removed ?? 0);
+    const removed = (await value<number>('SELECT earshot.remove_keys($1)', [position])) ?? 0;
     if (removed === 0) return keys;
     keys += removed;
   }
 }
 
 /** Returns the shared log as target of a copy. All calls reject with `unavailable`. */
-export function createCopyTarget({ query }: Connections, nodeId: string) {
+export function createCopyTarget({ query, value }: Connections, nodeId: string) {
   return {
     /**
      * Begins the copy of a log into an empty shared log, or again one that was interrupted. Returns the id of the shared
      * log. Rejects with `conflict` for one in use.
      */
     begin: async (source: string): Promise<string> => {
-      const [row] = await query<{ log_id: string | null }>(
-        'SELECT earshot.begin_copy($1) AS log_id',
-        [source],
-      );
-      if (row?.log_id != null) return row.log_id;
+      const logId = await value<string>('SELECT earshot.begin_copy($1)', [source]);
+      if (logId) return logId;
       throw new AppError(
         'conflict',
         'The database of EARSHOT_LOG_URL already contains a shared log.',
@@ -217,31 +207,24 @@ export function createCopyTarget({ query }: Connections, nodeId: string) {
       );
     },
     /** Appends an entry. Returns its number. */
-    append: async (entry: Omit<CopiedPart, 'lastPosition'> & { batchId: string }) => {
-      const { batchId, keys, encoding, bytes } = entry;
-      const [row] = await query<{ number: string }>(
-        'SELECT earshot.copy_entry($1, $2, $3, $4, $5) AS number',
-        [batchId, nodeId, JSON.stringify(keys), encoding, bytes],
-      );
-      return Number(row?.number);
+    append: async (batchId: string, { keys, encoding, bytes }: CopiedPart) => {
+      const values = [batchId, nodeId, JSON.stringify(keys), encoding, bytes];
+      return (await value<number>('SELECT earshot.copy_entry($1, $2, $3, $4, $5)', values)) ?? 0;
     },
     /** Returns the number of the keys of positions in [from, to), and the SHA-256 of `position:key`, joined by commas. */
     keysOf: async (from: number, to: number) => {
-      const [row] = await query<{ count: string; digest: string }>(
+      const [row] = await query<{ count: number; digest: string }>(
         `SELECT count(*) AS count, encode(sha256(convert_to(coalesce(string_agg(
              position || ':' || encode(dedupe_key, 'hex'), ',' ORDER BY position), ''), 'UTF8')), 'hex') AS digest
          FROM earshot.notification_key WHERE position >= $1 AND position < $2`,
         [from, to],
       );
-      return { count: Number(row?.count), digest: row?.digest ?? '' };
+      return row ?? { count: 0, digest: '' };
     },
     /** Opens or closes the log for appends. Rejects with `conflict` for a log in another state. */
     changeState: async (from: LogHead['state'], to: LogHead['state']) => {
-      const [row] = await query<{ state: LogHead['state'] }>(
-        'SELECT earshot.change_state($1, $2) AS state',
-        [from, to],
-      );
-      if (row?.state !== to) throw new AppError('conflict', `The shared log is not ${from}.`);
+      const state = await value('SELECT earshot.change_state($1, $2)', [from, to]);
+      if (state !== to) throw new AppError('conflict', `The shared log is not ${from}.`);
     },
   };
 }

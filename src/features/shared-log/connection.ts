@@ -68,6 +68,12 @@ export interface Connections {
     values?: readonly unknown[],
     timeoutMs?: number,
   ): Promise<Row[]>;
+  /** Runs one statement, and returns the only column of the first row; undefined without a row. */
+  value<Value>(
+    sql: string,
+    values?: readonly unknown[],
+    timeoutMs?: number,
+  ): Promise<Value | undefined>;
   close(): Promise<void>;
 }
 
@@ -83,17 +89,22 @@ export function openConnections(urls: readonly string[]): Connections {
     ...{ owner: 'the shared log', data: urls, heapMb, containedBufferBytes },
   });
   const calls = remote<DatabaseOperations>(thread);
+  const query = async <Row extends object>(
+    sql: string,
+    values: readonly unknown[] = [],
+    timeoutMs = queryTimeoutMs,
+  ) => {
+    try {
+      return (await calls.query(sql, values, timeoutMs)) as Row[];
+    } catch (error) {
+      throw threadError(error);
+    }
+  };
   return {
-    query: async <Row extends object>(
-      sql: string,
-      values: readonly unknown[] = [],
-      timeoutMs = queryTimeoutMs,
-    ) => {
-      try {
-        return (await calls.query(sql, values, timeoutMs)) as Row[];
-      } catch (error) {
-        throw threadError(error);
-      }
+    query,
+    value: async <Value>(...statement: Parameters<typeof query>) => {
+      const [row] = await query<Record<string, Value>>(...statement);
+      return row && Object.values(row)[0];
     },
     close: () => thread.close(),
   };

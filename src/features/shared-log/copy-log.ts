@@ -75,10 +75,10 @@ export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> 
     const sinceUs = nowUs() - clockToleranceUs;
     const logId = await log.copy.begin(await source.source());
     let [position, number, batchId] = [0, 0, ''];
-    const append = async ({ keys, encoding, bytes }: CopiedPart) => {
+    const append = async (part: CopiedPart) => {
       signal.throwIfAborted();
       batchId = newId();
-      number = await log.copy.append({ batchId, keys, encoding, bytes });
+      number = await log.copy.append(batchId, part);
     };
     const copyRows = async () => {
       const of = await source.lastPosition();

@@ -10,11 +10,7 @@ const connectionsMax = 4;
 
 const connectTimeoutMs = 2_000;
 
-interface Statement {
-  sql: string;
-  values: readonly unknown[];
-  timeoutMs: number;
-}
+type Statement = [sql: string, values: readonly unknown[], timeoutMs: number];
 
 /** Opens connections on demand. Of several servers, uses one until it fails or accepts no writes, and then the next. */
 function openDatabase(urls: readonly string[]) {
@@ -30,7 +26,7 @@ function openDatabase(urls: readonly string[]) {
     closing.add(ended);
   };
   return {
-    query: async (statement: Statement) => {
+    query: async (...statement: Statement) => {
       pool ??= createPool(urls[server] ?? '');
       const used = pool;
       const isBusy = used.totalCount === connectionsMax && used.idleCount === 0;
@@ -73,7 +69,10 @@ class NotReplicated extends UnknownResult {}
 /** Function of PostgreSQL that waits for the standby. */
 const standbyRoutine = 'SyncRepWaitForLSN';
 
-async function runOn(pool: pg.Pool, statement: Statement): Promise<Record<string, unknown>[]> {
+async function runOn(
+  pool: pg.Pool,
+  [text, values, timeoutMs]: Statement,
+): Promise<Record<string, unknown>[]> {
   const client = await pool.connect();
   let cancelled: string | undefined;
   const note = ({ message, routine }: { message: string | undefined; routine?: unknown }) => {
@@ -82,7 +81,6 @@ async function runOn(pool: pg.Pool, statement: Statement): Promise<Record<string
   client.on('notice', note);
   let failure: Error | undefined;
   try {
-    const { sql: text, values, timeoutMs } = statement;
     const query = { text, values: [...values], query_timeout: timeoutMs };
     const { rows } = await client.query<Record<string, unknown>>(query);
     if (cancelled !== undefined) throw new NotReplicated(cancelled);
@@ -159,16 +157,14 @@ function faultOf(error: unknown): string {
 }
 
 const operations = {
-  query: (
-    { query }: ReturnType<typeof openDatabase>,
-    sql: string,
-    values: readonly unknown[],
-    timeoutMs: number,
-  ) => query({ sql, values, timeoutMs }),
+  query: ({ query }: ReturnType<typeof openDatabase>, ...statement: Statement) =>
+    query(...statement),
 };
 export type DatabaseOperations = typeof operations;
 
 export default serveThread((urls: readonly string[]) => {
+  // Entries, positions and times in microseconds are below 2^53.
+  pg.types.setTypeParser(pg.types.builtins.INT8, Number);
   const database = openDatabase(urls);
   return { operations, context: () => database, close: database.close };
 });

@@ -28,7 +28,7 @@ import {
   requireOwnBody,
 } from '../../store/log/recovered-events.ts';
 import { itemIn, keyOf, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
-import type { LogItem, NewEntry } from './schema.ts';
+import type { EncodedContent, LogItem, NewEntry } from './schema.ts';
 import type { TablePart } from './table-parts.ts';
 
 /** A delivery as it was parsed by the node that received it, so that all versions of earshot write the same. */
@@ -76,7 +76,7 @@ const level = 1;
  * Encodes an entry, or a part of a checkpoint: the length of its JSON, the JSON, and all byte arrays of it, compressed.
  * Throws if it is too large.
  */
-export function encodeEntry(content: EntryContent): { encoding: string; bytes: Buffer } {
+export function encodeEntry(content: EntryContent): EncodedContent {
   const parts: Uint8Array[] = [];
   const json = Buffer.from(toJson({ format, ...content }, parts));
   const head = Buffer.alloc(lengthBytes);
@@ -90,7 +90,7 @@ export function encodeEntry(content: EntryContent): { encoding: string; bytes: B
  * Decodes what `encodeEntry` has written. Throws `unavailable` for an entry of a newer version: a node must not apply it
  * differently.
  */
-export function decodeEntry(encoded: { encoding: string; bytes: Uint8Array }): EntryContent {
+export function decodeEntry(encoded: EncodedContent): EntryContent {
   const raw = decompress(encoded, rawBytesMax);
   const end = lengthBytes + raw.readUInt32LE(0);
   const decoded = fromJson(raw.toString('utf8', lengthBytes, end), raw.subarray(end));
@@ -136,9 +136,6 @@ export function fromJson(json: string, bytes: Uint8Array): unknown {
   }
 }
 
-/** An entry without its place in the log. */
-export type PreparedEntry = Pick<NewEntry, 'items' | 'checkedPosition' | 'payload' | 'encoding'>;
-
 export type PreparedDeliveries = ReturnType<typeof entryOf>;
 export type PreparedDelivery = PreparedDeliveries['deliveries'][number];
 
@@ -168,36 +165,33 @@ export function prepareRetry(
 export function prepareRecovered(
   database: Database,
   { events, knownUpTo, atUs }: RecoverOptions,
-): { entry: PreparedEntry | null; isMissing: boolean[] } {
+): { entry: NewEntry | null; isMissing: boolean[] } {
   const isMissing = events.map(missingIn(database, { events, knownUpTo }));
   const missing = events.filter((_, i) => isMissing[i]);
   for (const event of missing) requireOwnBody(event);
   if (missing.length === 0) return { entry: null, isMissing };
   const written = missing.map((event) => ({ ...event, eventUs: writtenEventUs(event) }));
-  const { bytes, encoding } = encodeEntry({ kind: 'recovered', events: written, atUs });
-  const items = written.map(recoveredItem);
-  const checkedPosition = lastPosition(database);
-  return { entry: { items, checkedPosition, payload: bytes, encoding }, isMissing };
+  const entry = {
+    items: written.map(recoveredItem),
+    checkedPosition: lastPosition(database),
+    ...encodeEntry({ kind: 'recovered', events: written, atUs }),
+  };
+  return { entry, isMissing };
 }
 
-export function prepareChanges(changes: EntryContent & { kind: 'changes' }): PreparedEntry {
-  const { bytes, encoding } = encodeEntry(changes);
-  return { items: null, checkedPosition: null, payload: bytes, encoding };
-}
+export const prepareChanges = (changes: Change[]): NewEntry => ({
+  ...{ items: null, checkedPosition: null },
+  ...encodeEntry({ kind: 'changes', changes }),
+});
 
 type ItemDelivery = ReturnType<typeof prepareDelivery>;
 
 /** Returns an entry, with the number of items and the faults of each delivery. */
 function entryOf(prepared: readonly ItemDelivery[], first: Delivery | undefined) {
-  const { bytes, encoding } = encodeEntry({
-    kind: 'deliveries',
-    deliveries: prepared.map(({ entry }) => entry),
-  });
   return {
+    ...encodeEntry({ kind: 'deliveries', deliveries: prepared.map(({ entry }) => entry) }),
     items: prepared.flatMap(({ items }) => items),
     checkedPosition: null,
-    payload: bytes,
-    encoding,
     deliveries: prepared.map(({ entry, items }) => ({
       items: items.length,
       faults: entry.faults,

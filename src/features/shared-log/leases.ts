@@ -95,27 +95,28 @@ interface LeasesOptions {
   log: Logger;
 }
 
-export function createLeases({ query }: Connections, { nodeId, random, log }: LeasesOptions) {
+export function createLeases(
+  { query, value }: Connections,
+  { nodeId, random, log }: LeasesOptions,
+) {
   const active = new Map<string, ReturnType<typeof keep>>();
   const acquireOnce = async (name: string) => {
     // Before the request: the lease begins when the database has it.
     const sinceMs = performance.now();
-    const [row] = await query<{ lease_term: string; head_number: string }>(
+    const [row] = await query<{ lease_term: number; head_number: number }>(
       'SELECT * FROM earshot.acquire_lease($1, $2, $3)',
       [name, nodeId, leaseMs],
       answerMs,
     );
     if (row === undefined) return null;
-    const term = Number(row.lease_term);
-    const renew = async (forMs: number) => {
-      const [renewed] = await query<{ renewed: boolean }>(
-        'SELECT earshot.renew_lease($1, $2, $3, $4) AS renewed',
+    const { lease_term: term, head_number: since } = row;
+    const renew = (forMs: number) =>
+      value<boolean>(
+        'SELECT earshot.renew_lease($1, $2, $3, $4)',
         [name, nodeId, term, forMs],
         answerMs,
       );
-      return renewed?.renewed === true;
-    };
-    return { since: Number(row.head_number), lease: keep({ name, term }, { sinceMs, renew, log }) };
+    return { since, lease: keep({ name, term }, { sinceMs, renew, log }) };
   };
   return {
     /** Acquires a lease. Rejects as `AcquireLock` does. */
@@ -155,7 +156,7 @@ interface KeepOptions {
   /** Time of the request that acquired it, by the monotonic clock. */
   sinceMs: number;
   /** Returns false when another node has the lease. */
-  renew: (forMs: number) => Promise<boolean>;
+  renew: (forMs: number) => Promise<boolean | undefined>;
   log: Logger;
 }
 

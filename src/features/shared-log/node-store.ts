@@ -60,7 +60,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       ...{ log, writer, place, logger: options.logger, activity },
       acquireLock: createAcquireLock(dataDir),
     });
-    const parts = { log, writer, follower, newId: options.newId };
+    const parts = { log, writer, follower };
     const intake = createNodeIntake(parts, { thread, queueBytesMax, onCommit });
     const changes = new NodeChanges({ ...parts, thread, tables });
     const reader = openStoreReader(dataDir, tables);

@@ -22,7 +22,6 @@ import {
   type Change,
   decodeEntry,
   type PreparedDeliveries,
-  type PreparedEntry,
   prepareChanges,
   prepareDeliveries,
   prepareRecovered,
@@ -59,8 +58,7 @@ const tasks = {
     connection.read((database) => prepareRetry(database, id)),
   prepareRecovered: ({ connection }: Writer, options: RecoverOptions) =>
     connection.read((database) => prepareRecovered(database, options)),
-  prepareChanges: (_: Writer, changes: Change[]): PreparedEntry =>
-    prepareChanges({ kind: 'changes', changes }),
+  prepareChanges: (_: Writer, changes: Change[]) => prepareChanges(changes),
   /** Returns the last applied entry, and the number of deliveries in the applied ones. */
   apply({ connection, requireSpace }: Writer, entries: readonly LogEntry[]) {
     requireSpace();

@@ -7,12 +7,12 @@ import { type IntakeOptions, IntakeQueue, packDeliveries } from '../../store/log
 import type { RecoverOptions } from '../../store/log/recovered-events.ts';
 import { ackIdReused } from '../../store/log/write-delivery.ts';
 import type { TablesSlot } from '../../store/tables.ts';
-import type { Change, PreparedDelivery, PreparedEntry } from './entry.ts';
+import type { Change, PreparedDelivery } from './entry.ts';
 import type { Follower } from './follower.ts';
 import type { LeaseTerm } from './leases.ts';
 import type { NodeWrites } from './node-thread.ts';
 import type { SharedLog } from './postgres-log.ts';
-import type { AppendedEntry, ItemOutcome } from './schema.ts';
+import type { AppendedEntry, ItemOutcome, NewEntry } from './schema.ts';
 
 /** Maximum deliveries of one entry. */
 const deliveriesMax = 256;
@@ -24,13 +24,11 @@ interface NodeOptions {
   log: SharedLog;
   writer: Remote<NodeWrites>;
   follower: Follower;
-  /** Random UUID. */
-  newId: () => string;
 }
 
 /** Creates the queue of deliveries, which appends them. */
 export const createNodeIntake = (
-  { log, writer, newId }: NodeOptions,
+  { log, writer }: NodeOptions,
   options: Pick<IntakeOptions, 'thread' | 'queueBytesMax' | 'onCommit'>,
 ): IntakeQueue =>
   new IntakeQueue({
@@ -38,8 +36,8 @@ export const createNodeIntake = (
     commit: async (waiting) => {
       const startedMs = performance.now();
       const prepared = await writer.prepareDeliveries(packDeliveries(waiting));
-      const { deliveries, publicationDelay, ...entry } = prepared;
-      const { outcomes } = await log.append({ ...entry, ...anyLease, batchId: newId() });
+      const { deliveries, publicationDelay } = prepared;
+      const { outcomes } = await log.append(prepared);
       const left = outcomes.values();
       const receipts = deliveries.map((one) => receiptOf(one, [...left.take(one.items)]));
       const durationSeconds = (performance.now() - startedMs) / 1_000;
@@ -48,12 +46,9 @@ export const createNodeIntake = (
     check: () => log.check(),
   });
 
-/** An append without a condition. */
-const anyLease = { lease: null, refusesReused: false };
-
 /** Appends a quarantined body again. */
 export async function retryQuarantined(
-  { log, writer, follower, newId }: NodeOptions,
+  { log, writer, follower }: NodeOptions,
   quarantineId: number,
 ): Promise<Receipt> {
   const rejected = (faults: Fault[]): Receipt => ({
@@ -61,13 +56,11 @@ export async function retryQuarantined(
   });
   const prepared = await writer.prepareRetry(quarantineId);
   if ('faults' in prepared) return rejected(prepared.faults);
-  const { deliveries, publicationDelay: _, ...entry } = prepared;
   try {
-    const append = { ...entry, lease: null, refusesReused: true, batchId: newId() };
-    const { number, outcomes } = await log.append(append);
+    const { number, outcomes } = await log.append({ ...prepared, refusesReused: true });
     // The entry of the quarantine is removed when this one is applied.
     await follower.until(number);
-    return receiptOf(deliveries[0] as PreparedDelivery, outcomes);
+    return receiptOf(prepared.deliveries[0] as PreparedDelivery, outcomes);
   } catch (error) {
     if (isAppError(error, 'conflict')) return rejected([ackIdReused]);
     throw error;
@@ -169,9 +162,9 @@ export class NodeChanges implements Caller {
     }
   }
 
-  async #append(entry: PreparedEntry, lease: LeaseTerm | null): Promise<AppendedEntry> {
-    const { log, follower, newId } = this.#options;
-    const appended = await log.append({ ...entry, batchId: newId(), lease, refusesReused: false });
+  async #append(entry: NewEntry, lease: LeaseTerm | null): Promise<AppendedEntry> {
+    const { log, follower } = this.#options;
+    const appended = await log.append({ ...entry, lease });
     await follower.until(appended.number);
     return appended;
   }

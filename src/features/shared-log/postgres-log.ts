@@ -11,6 +11,7 @@ import { createLeases } from './leases.ts';
 import {
   type AppendedEntry,
   type ItemOutcome,
+  type LogEntry,
   type LogHead,
   type LogPart,
   migrations,
@@ -76,10 +77,7 @@ export async function openSharedLog(options: SharedLogOptions) {
     ...leases,
     files: createFiles(connections),
     copy: createCopyTarget(connections, options.nodeId),
-    /**
-     * Appends an entry, on disk when it resolves. A repeated call with the same batch id returns the first result. Rejects
-     * with `conflict` when the lease, a position or an item refuses it.
-     */
+    /** Appends an entry, on disk when it resolves. Rejects with `conflict` when a condition or a position refuses it. */
     append: async (entry: NewEntry): Promise<AppendedEntry> => {
       const appended = await appendEntry(connections, entry, options);
       newest = Math.max(newest, appended.number);
@@ -127,8 +125,8 @@ async function requireServer({ query }: Connections): Promise<void> {
 }
 
 /** Applies missing migrations, one transaction each, under a lock. */
-async function migrate({ query }: Connections): Promise<void> {
-  const version = await schemaVersion(query);
+async function migrate({ query, value }: Connections): Promise<void> {
+  const version = await schemaVersion(value);
   if (version > migrations.length) {
     throw new AppError(
       'configuration',
@@ -150,15 +148,10 @@ async function migrate({ query }: Connections): Promise<void> {
   }
 }
 
-async function schemaVersion(query: Connections['query']): Promise<number> {
-  const [table] = await query<{ found: boolean }>(
-    "SELECT to_regclass('earshot.schema_version') IS NOT NULL AS found",
-  );
-  if (table?.found !== true) return 0;
-  const [row] = await query<{ version: number }>(
-    'SELECT coalesce(max(version), 0) AS version FROM earshot.schema_version',
-  );
-  return row?.version ?? 0;
+async function schemaVersion(value: Connections['value']): Promise<number> {
+  const table = await value<string>("SELECT to_regclass('earshot.schema_version')");
+  if (!table) return 0;
+  return (await value<number>('SELECT max(version) FROM earshot.schema_version')) ?? 0;
 }
 
 const outcomesSchema = z.array(
@@ -179,26 +172,23 @@ const outcomesSchema = z.array(
 async function appendEntry(
   { query }: Connections,
   entry: NewEntry,
-  { nodeId, needsStandby, random }: SharedLogOptions,
+  { nodeId, newId, needsStandby, random }: SharedLogOptions,
 ): Promise<AppendedEntry> {
-  const { batchId, lease, items, checkedPosition, refusesReused, encoding, payload } = entry;
+  const { items, checkedPosition, lease, refusesReused = false, encoding, bytes } = entry;
   const values = [
-    ...[batchId, nodeId, lease?.name ?? null, lease?.term ?? null, needsStandby],
-    ...[items === null ? null : JSON.stringify(items), checkedPosition, refusesReused],
-    ...[encoding, payload],
+    ...[newId(), nodeId, lease?.name ?? null, lease?.term ?? null, needsStandby],
+    ...[items && JSON.stringify(items), checkedPosition, refusesReused, encoding, bytes],
   ];
   const deadlineMs = performance.now() + appendMs;
   for (let waitMs = retryMs; ; waitMs = Math.min(waitMs * 2, retryMsMax)) {
     try {
-      const [row] = await query<{ entry_number: string; entry_outcomes: unknown }>(
-        'SELECT * FROM earshot.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      const [row] = await query<{ number: number; outcomes: unknown }>(
+        `SELECT entry_number AS number, entry_outcomes AS outcomes
+         FROM earshot.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
         values,
         answerMs,
       );
-      return {
-        number: Number(row?.entry_number),
-        outcomes: outcomesSchema.parse(row?.entry_outcomes),
-      };
+      return { number: row?.number ?? 0, outcomes: outcomesSchema.parse(row?.outcomes) };
     } catch (error) {
       if (!mayPass(error) || performance.now() + waitMs > deadlineMs) throw error;
       await delay(jittered(waitMs, random));
@@ -229,36 +219,20 @@ async function checkWritable(
   if (head?.state !== 'open') throw ownError(sqlErrors.notOpen);
 }
 
-interface EntryRow {
-  number: string;
-  batch_id: string;
-  outcomes: unknown;
-  encoding: string;
-  payload: Uint8Array;
-}
-
 /** The reading calls. */
 function reads({ query }: Connections) {
   return {
     head: async (): Promise<LogHead> => {
-      const [row] = await query<{
-        log_id: string;
-        state: LogHead['state'];
-        first: string;
-        number: string;
-        position: string;
-      }>(
-        `SELECT log_id, state, coalesce((SELECT min(number) FROM earshot.entry), number + 1) AS first,
-           number, position FROM earshot.head`,
+      const [head] = await query<LogHead>(
+        `SELECT log_id AS "logId", state, number, position,
+           coalesce((SELECT min(number) FROM earshot.entry), number + 1) AS first FROM earshot.head`,
       );
-      if (row === undefined) throw new AppError('internal', 'The shared log has no head.');
-      const { log_id: logId, state } = row;
-      const [first, number] = [Number(row.first), Number(row.number)];
-      return { logId, state, first, number, position: Number(row.position) };
+      if (head === undefined) throw new AppError('internal', 'The shared log has no head.');
+      return head;
     },
     read: async (after: number): Promise<LogPart> => {
-      const rows = await query<EntryRow & { [column: string]: unknown }>(
-        `SELECT number, batch_id, outcomes, encoding, payload FROM (
+      const rows = await query<LogEntry>(
+        `SELECT number, batch_id AS "batchId", outcomes, encoding, payload AS bytes FROM (
            SELECT number, batch_id, outcomes, encoding,
              CASE WHEN number > $1 THEN payload ELSE '' END AS payload,
              sum(CASE WHEN number > $1 THEN octet_length(payload) ELSE 0 END) OVER (
@@ -268,10 +242,7 @@ function reads({ query }: Connections) {
          WHERE coalesce(bytes_before, 0) < ${entriesBytesMax} ORDER BY number`,
         [after],
       );
-      const entries = rows.map(({ number, batch_id: batchId, outcomes, encoding, payload }) => ({
-        ...{ number: Number(number), batchId, outcomes: outcomesSchema.parse(outcomes) },
-        ...{ encoding, payload },
-      }));
+      const entries = rows.map((row) => ({ ...row, outcomes: outcomesSchema.parse(row.outcomes) }));
       const [first] = entries;
       const isKnown = first?.number === after;
       return {
@@ -288,9 +259,9 @@ const nodeSchema = z.object({
   id: z.string(),
   name: z.string(),
   /** Last entry that it has applied. */
-  applied: z.coerce.number(),
+  applied: z.number(),
   /** Entries that it had not applied at the time of the report. */
-  lag: z.coerce.number(),
+  lag: z.number(),
   /** Age of the report, by the clock of the database. */
   ageMs: z.number(),
   facts: z.object({
@@ -310,16 +281,19 @@ export type KnownNode = z.infer<typeof nodeSchema>;
 export type DatabaseState = Awaited<ReturnType<SharedLog['database']>>;
 
 /** Reports of the nodes, and the state of the database. */
-function nodeReports({ query }: Connections, needsStandby: boolean) {
+function nodeReports({ query, value }: Connections, needsStandby: boolean) {
   return {
     /** Stores the report of a node about itself. */
     report: async ({ id, name, applied, facts }: Omit<KnownNode, 'lag' | 'ageMs'>) => {
-      const [row] = await query<{ started: string | null }>(
-        'SELECT earshot.report($1, $2, $3, $4, $5) AS started',
-        [...[id, name, applied, JSON.stringify(facts), needsStandby]],
-      );
+      const startedAtUs = await value<number>('SELECT earshot.report($1, $2, $3, $4, $5)', [
+        id,
+        name,
+        applied,
+        JSON.stringify(facts),
+        needsStandby,
+      ]);
       // An earlier start is that of this receiver before its restart.
-      if (row?.started == null || Number(row.started) <= facts.startedAtUs) return;
+      if ((startedAtUs ?? 0) <= facts.startedAtUs) return;
       throw new AppError(
         'conflict',
         'Another running receiver has the same id: its data directory is a copy of this one.',

@@ -43,20 +43,22 @@ export type ItemOutcome =
   /** The push of the recovered event at this position. */
   | { outcome: 'late'; position: number };
 
-export interface NewEntry {
-  /** Identifies the append, so that it can be repeated when its result is unknown. */
-  batchId: string;
-  /** The append is refused when another holder has the lease. */
-  lease: LeaseTerm | null;
+/** Content that only nodes read, and its encoding. */
+export interface EncodedContent {
+  encoding: string;
+  bytes: Uint8Array;
+}
+
+/** An entry without its place in the log. */
+export interface NewEntry extends EncodedContent {
   /** Null for an entry without deliveries. */
   items: readonly LogItem[] | null;
   /** Refuses the append when a product of the items was received after this position. */
   checkedPosition: number | null;
+  /** Refuses the append when another holder has the lease. */
+  lease?: LeaseTerm | null;
   /** Refuses the append when an item is `reused`. */
-  refusesReused: boolean;
-  /** Content of the entry, which the log does not read, and its encoding. */
-  payload: Uint8Array;
-  encoding: string;
+  refusesReused?: boolean;
 }
 
 export interface AppendedEntry {
@@ -64,10 +66,9 @@ export interface AppendedEntry {
   outcomes: ItemOutcome[];
 }
 
-export interface LogEntry extends AppendedEntry {
+export interface LogEntry extends AppendedEntry, EncodedContent {
+  /** Identifies the append, so that it can be repeated when its result is unknown. */
   batchId: string;
-  payload: Uint8Array;
-  encoding: string;
 }
 
 /** Consecutive entries. */
@@ -89,12 +90,6 @@ export interface LogHead {
   number: number;
   /** Last position of a notification. */
   position: number;
-}
-
-/** Content that only nodes read, and its encoding. */
-export interface EncodedContent {
-  encoding: string;
-  bytes: Uint8Array;
 }
 
 /** SQL by version of the schema: the first element creates it, a later one upgrades a database by one version. */

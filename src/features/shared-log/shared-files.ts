@@ -39,31 +39,25 @@ export const fileSql = `
 `;
 
 /** Small files in the database. Calls reject with `unavailable`. */
-export function createFiles({ query }: Connections) {
+export function createFiles({ query, value }: Connections) {
   return {
     /** Returns the versions of all files, by name. */
     versions: async () => {
-      const rows = await query<{ name: string; version: string }>(
+      const rows = await query<{ name: string; version: number }>(
         'SELECT name, version FROM earshot.file',
       );
-      return new Map(rows.map(({ name, version }) => [name, Number(version)]));
+      return new Map(rows.map(({ name, version }) => [name, version]));
     },
     /** Returns a file; null when there is none. */
     read: async (name: string) => {
-      const [row] = await query<{ content: Uint8Array | null }>(
-        'SELECT content FROM earshot.file WHERE name = $1',
-        [name],
-      );
-      return row?.content ? new TextDecoder().decode(row.content) : null;
+      const sql = 'SELECT content FROM earshot.file WHERE name = $1';
+      const content = await value<Uint8Array>(sql, [name]);
+      return content ? new TextDecoder().decode(content) : null;
     },
     /** Replaces a file, or removes it (null). Returns its new version. */
     write: async (name: string, content: string | null) => {
       const bytes = content === null ? null : Buffer.from(content);
-      const [row] = await query<{ version: string }>(
-        'SELECT earshot.write_file($1, $2) AS version',
-        [name, bytes],
-      );
-      return Number(row?.version);
+      return (await value<number>('SELECT earshot.write_file($1, $2)', [name, bytes])) ?? 0;
     },
   };
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,12 +7,10 @@ import { expectRefused } from '../../helpers/refusals.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { createDatabase, hasPostgres, openLog, openNode, useServer } from './shared-log-context.ts';
 
-const payload = Buffer.from('content');
-
 /** Appends an entry under the current lease. */
 function appendUnder(log: SharedLog, lease: { name: string; term: number } | null) {
-  const entry = { items: null, checkedPosition: null, refusesReused: false };
-  return log.append({ ...entry, batchId: randomUUID(), lease, payload, encoding: 'test' });
+  const content = { bytes: Buffer.from('content'), encoding: 'test' };
+  return log.append({ items: null, checkedPosition: null, ...content, lease });
 }
 
 describe.runIf(hasPostgres)('a lease', () => {

@@ -42,22 +42,14 @@ function openDatabase(urls: readonly string[]) {
   };
 }
 
-/** A client whose connections may be lost. */
-class Client extends pg.Client {
-  constructor(options?: pg.ClientConfig) {
-    super(options);
-    // A failure is reported by the statement, and that of an idle connection by the next one.
-    this.on('error', () => undefined);
-  }
-}
-
 function createPool(connectionString: string): pg.Pool {
   const pool = new pg.Pool({
-    ...{ connectionString, Client, max: connectionsMax, idleTimeoutMillis: 30_000 },
+    ...{ connectionString, max: connectionsMax, idleTimeoutMillis: 30_000 },
     ...{ application_name: 'earshot', connectionTimeoutMillis: connectTimeoutMs, keepAlive: true },
   });
-  pool.on('error', () => undefined);
-  return pool;
+  // A lost connection is reported by its statement, or replaced by the next one.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool.on('error', () => undefined);
 }
 
 /** A failure of a statement that was sent, so that it may have been executed. */

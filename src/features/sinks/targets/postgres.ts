@@ -192,16 +192,11 @@ function openServer(
   let statements: Promise<Statements> | null = null;
 
   const openPool = async () => {
-    const { Client, Pool } = await loadPg();
-    class QuietClient extends Client {
-      constructor(options?: pg.ClientConfig) {
-        super(options);
-        // A lost connection is reported by its statement, or replaced by the next one.
-        this.on('error', () => undefined);
-      }
-    }
+    const { Pool } = await loadPg();
     const options = { ...connectionOf(url, settings), application_name: `earshot ${name}` };
-    const opened = new Pool({ ...options, Client: QuietClient, max: connectionsMax });
+    const opened = new Pool({ ...options, max: connectionsMax });
+    // A lost connection is reported by its statement, or replaced by the next one.
+    opened.on('connect', (client) => client.on('error', () => undefined));
     return opened.on('error', () => undefined);
   };
   /**

@@ -179,17 +179,16 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
     const { sink, dryRun, json } = flags;
-    const found = await countMatching(io, { store, definition, flags });
-    const request = dryRun ? null : requestOf(flags, found);
+    const found = await findMatching(io, { store, definition, flags });
     if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
     let id: number | null = null;
-    if (request !== null) {
+    if (found !== null && !dryRun) {
       const what = counted(found.count, 'notification');
       await confirm(io, `Deliver ${what} to ${sink} again?`, flags);
-      ({ id } = await store.sinks.addReplay({ ...request, requestedAtUs: io.nowUs() }));
+      ({ id } = await store.sinks.addReplay(replayOf(flags, found, io.nowUs())));
     }
     if (json) {
-      const answer = { sink, notifications: found.count, replay: id };
+      const answer = { sink, notifications: found?.count ?? 0, replay: id };
       await printJson(io.stdout, answer, 'line');
     } else if (id !== null) {
       io.stderr.write(`Queued replay ${id}. Progress: \`earshot sinks list\`.\n`);
@@ -200,32 +199,30 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   });
 }
 
-/** Returns the request; null if nothing was found. */
-function requestOf({ sink, filter = '', since, until }: ReplayFlags, { first, last }: Found) {
-  if (first === null || last === null) return null;
-  const [sinceUs, untilUs] = [since ?? null, until ?? null];
+function replayOf(flags: ReplayFlags, { first, last }: Found, requestedAtUs: number) {
+  const { sink, filter = '', since: sinceUs = null, until: untilUs = null } = flags;
   const [afterPosition, lastPosition] = [first.position - 1, last.position];
-  return { sink, filter, sinceUs, untilUs, afterPosition, lastPosition };
+  return { sink, filter, sinceUs, untilUs, afterPosition, lastPosition, requestedAtUs };
 }
 
 /** Rows between two updates of the progress line. */
 const progressEvery = 5_000;
 
+/** Matching notifications. */
 interface Found {
   count: number;
-  /** Null if nothing was found. */
-  first: NotificationRow | null;
-  last: NotificationRow | null;
+  first: NotificationRow;
+  last: NotificationRow;
 }
 
-/** Counts matching notifications. Rejects with `usage` for an invalid filter, `cancelled` on interruption. */
-async function countMatching(
+/** Returns null if nothing matches. Rejects with `usage` for an invalid filter, `cancelled` on interruption. */
+async function findMatching(
   io: Io,
   deps: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
-): Promise<Found> {
+): Promise<Found | null> {
   const { store, definition, flags } = deps;
   const wants = wantsOf(definition, store, flags.filter);
-  const found: Found = { count: 0, first: null, last: null };
+  let found = null as Found | null;
   const progress = createProgressLine(io.stderr);
   let checked = 0;
   const rows = store.find({ sinceUs: flags.since, untilUs: flags.until, order: 'oldest' });
@@ -234,9 +231,7 @@ async function countMatching(
     checked += 1;
     if (checked % progressEvery === 0) progress.show(`${countText(checked)} checked`);
     if (!(await wants(row))) continue;
-    found.count += 1;
-    found.first ??= row;
-    found.last = row;
+    found = { count: (found?.count ?? 0) + 1, first: found?.first ?? row, last: row };
   }
   progress.clear();
   return found;
@@ -253,14 +248,15 @@ function wantsOf(definition: SinkDefinition, store: Store, filter: string | unde
 }
 
 /** Describes the time range, the count, and the times of the first and last notification. */
-function previewText({ count, first, last }: Found, flags: ReplayFlags): string {
+function previewText(found: Found | null, flags: ReplayFlags): string {
   const { sink, since, until, filter, dryRun, yes } = flags;
   const from = since === undefined ? 'the start of the log' : shortDateUs(since);
   const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until)} (UTC)`;
-  if (first === null || last === null) {
+  if (found === null) {
     const matching = filter === undefined ? '' : ' and the filter';
     return `${window}: no notification matches the rules of ${sink}${matching}.`;
   }
+  const { count, first, last } = found;
   const verb = yes && !dryRun ? 'will be' : 'would be';
   const [firstAt, lastAt] = [shortDateUs(first.receivedAtUs), shortDateUs(last.receivedAtUs)];
   const times = count === 1 ? `received ${firstAt}` : `the first ${firstAt}, the last ${lastAt}`;

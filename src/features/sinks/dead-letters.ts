@@ -79,9 +79,16 @@ Examples:
   $ earshot sinks drop bus --yes         drop the dead letters without a prompt
   $ earshot sinks drop bus --waiting     drop the queue and the replay`,
   needs: ['store'],
-  run: (io, { waiting, yes }: { waiting?: true; yes?: true }, sink: string) =>
-    waiting ? dropWaiting(io, { sink, yes }) : dropDeadLetters(io, { sink, yes }),
+  run: async (io, flags: DropFlags, sink: string): Promise<void> => {
+    await requireSink(sink, io, io.store.sinks);
+    await (flags.waiting ? dropWaiting : dropDeadLetters)(io, sink, flags);
+  },
 });
+
+interface DropFlags {
+  waiting?: true;
+  yes?: true;
+}
 
 type WithStore = Io & Pick<Parts, 'store'>;
 
@@ -91,33 +98,25 @@ const letters = (count: number, sink: string) => `${counted(count, 'dead letter'
 const noLetters = (sink: string) => `${sink} has no dead letters.`;
 
 /** Drops exactly the dead letters that the person has confirmed: newer ones remain. */
-async function dropDeadLetters(
-  io: WithStore,
-  { sink, yes }: { sink: string; yes: true | undefined },
-): Promise<void> {
+async function dropDeadLetters(io: WithStore, sink: string, flags: DropFlags): Promise<void> {
   const { sinks } = io.store;
-  await requireSink(sink, io, sinks);
   const dead = await Array.fromAsync(sinks.items({ sink, state: 'dead' }));
   if (dead.length === 0) return void io.stderr.write(`${noLetters(sink)}\n`);
-  await confirm(io, `Drop ${letters(dead.length, sink)}? ${dropEffect}`, { yes });
+  await confirm(io, `Drop ${letters(dead.length, sink)}? ${dropEffect}`, flags);
   const dropped = await sinks.drop({ sink, state: 'dead', ids: dead.map(({ id }) => id) });
   io.stderr.write(`Dropped ${letters(dropped, sink)}.\n`);
 }
 
 /** Drops all that waits when the person has confirmed it, and ends the replay that fills the queue. */
-async function dropWaiting(
-  io: WithStore,
-  { sink, yes }: { sink: string; yes: true | undefined },
-): Promise<void> {
+async function dropWaiting(io: WithStore, sink: string, flags: DropFlags): Promise<void> {
   const { sinks } = io.store;
-  await requireSink(sink, io, sinks);
   const own = (await sinks.counts()).find((one) => one.sink === sink);
   const { waiting = 0, isReplaying = false } = own ?? {};
   if (waiting === 0 && !isReplaying)
     return void io.stderr.write(`The queue of ${sink} is empty.\n`);
   const ended = isReplaying ? ' and the rest of the replay' : '';
   const question = `Drop from the queue of ${sink}: ${counted(waiting, 'notification')}${ended}?`;
-  await confirm(io, `${question} ${dropEffect}`, { yes });
+  await confirm(io, `${question} ${dropEffect}`, flags);
   const dropped = await sinks.drop({ sink, state: 'waiting' });
   io.stderr.write(
     `Dropped from the queue of ${sink}: ${counted(dropped, 'notification')}${ended}.\nTo deliver notifications again: \`earshot sinks replay --sink ${sink}\`\n`,

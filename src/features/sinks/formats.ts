@@ -19,8 +19,8 @@ interface MessageContext {
   urls: MessageUrls;
   /** Time of publication. */
   nowUs: number;
-  /** Identifier of the discovery metadata record of WIS2; null without one. */
-  metadataId?: string | null;
+  /** Identifier of the discovery metadata record of WIS2. */
+  metadataId?: string | undefined;
 }
 
 interface Format {
@@ -85,7 +85,7 @@ function wis2Text(item: SinkDocument, context: MessageContext): string {
 function wis2Message(
   item: SinkDocument,
   view: ProductView,
-  { urls, nowUs, metadataId = null }: MessageContext,
+  { urls, nowUs, metadataId }: MessageContext,
 ) {
   const { productId, productName, event } = item;
   return {
@@ -96,7 +96,7 @@ function wis2Message(
     properties: {
       // The same for each notification of a product. Names are not unique, and ids alone are opaque.
       data_id: productName === null ? productId : `${productName}/${productId}`,
-      ...(metadataId !== null && { metadata_id: metadataId }),
+      ...(metadataId !== undefined && { metadata_id: metadataId }),
       pubtime: formatDateUs(nowUs),
       ...wis2Times(view),
     },

@@ -2,11 +2,11 @@
 
 import type { z } from 'zod';
 import { moduleFile, remote } from '../../core/host/rpc.ts';
+import type { Call } from '../../core/host/serve-thread.ts';
 import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { type Evaluation, type Finding, finding } from '../../core/terms/evaluation.ts';
-import type { MessageUrls } from './formats.ts';
 import {
   type AnySinkKind,
   type CheckContext,
@@ -82,25 +82,16 @@ const heapMb = 128;
 const containedBufferBytes = 128 * 2 ** 20;
 
 /** Data of the thread. */
-export interface ThreadTarget {
+export interface ThreadTarget extends Pick<OpenContext, 'name' | 'timeoutMs' | 'urls'> {
   kind: keyof typeof threadKinds;
   settings: object;
-  name: string;
-  timeoutMs: number;
-  urls: MessageUrls;
-}
-
-/** Context of an operation of the thread. */
-export interface TargetCall {
-  deliver: (json: string, nowUs: number) => Promise<TargetAnswer>;
-  check: (sink: SinkRules) => Promise<Evaluation>;
 }
 
 /** Operations of the thread. */
-export const targetOperations = {
+export type TargetOperations = {
   /** The document is JSON. */
-  deliver: ({ deliver }: TargetCall, json: string, nowUs: number) => deliver(json, nowUs),
-  check: ({ check }: TargetCall, sink: SinkRules) => check(sink),
+  deliver(call: Call, json: string, nowUs: number): Promise<TargetAnswer>;
+  check(call: Call, sink: SinkRules): Promise<Evaluation>;
 };
 
 const faults: Record<ThreadFault, string> = {
@@ -137,7 +128,7 @@ function inThread<Fields extends z.ZodRawShape, Settings extends object>(
           // Outside of the `try`: an item that cannot be serialized is not the target's fault.
           const json = JSON.stringify(item);
           try {
-            return await remote<typeof targetOperations>(thread, signal).deliver(json, nowUs());
+            return await remote<TargetOperations>(thread, signal).deliver(json, nowUs());
           } catch (error) {
             return unavailable(faultOf(error, signal));
           }
@@ -150,7 +141,7 @@ function inThread<Fields extends z.ZodRawShape, Settings extends object>(
       const urls = { catalogue: '', receiver: undefined };
       const thread = startThread({ kind, settings, name, timeoutMs, urls });
       try {
-        return await remote<typeof targetOperations>(thread, signal).check(sink);
+        return await remote<TargetOperations>(thread, signal).check(sink);
       } catch (error) {
         return unusable('The target', faultOf(error, signal));
       } finally {

@@ -20,7 +20,7 @@ import {
   notificationAt,
 } from '../../core/terms/ports.ts';
 import * as report from '../../core/terms/report.ts';
-import { countText, lengthText, momentText, quoted } from '../../core/terms/text.ts';
+import { counted, lengthText, momentText, quoted } from '../../core/terms/text.ts';
 import type { DeliveryState, SinkItem, SinkReader } from './terms.ts';
 
 const count = z.int().min(0);
@@ -108,8 +108,8 @@ const resolvedUs = 5 * minuteUs;
 
 const levelAfter = (us: number) => (us > failingUs.critical ? 'critical' : 'warning');
 
-const notifications = (waiting: number, verb: '' | 'wait') =>
-  `${countText(waiting)} ${waiting === 1 ? 'notification' : 'notifications'}${verb === '' ? '' : waiting === 1 ? ' waits' : ' wait'}`;
+const waitingText = (waiting: number) =>
+  counted(waiting, 'notification waits', 'notifications wait');
 
 const fixFile =
   'Fix the fault, and restart the receiver. `earshot doctor` checks the configuration.';
@@ -130,7 +130,7 @@ const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
     if (waiting === 0 && !sink.isReplaying) return null;
     return problem(
       'warning',
-      `The sink ${name} is no longer configured, and ${notifications(waiting, 'wait')} for it.`,
+      `The sink ${name} is no longer configured, and ${waitingText(waiting)} for it.`,
       `Add the sink to earshot.config.ts again, or ${drop}.`,
     );
   }
@@ -146,7 +146,7 @@ const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
   return {
     ...problem(
       levelAfter(waitsUs),
-      `The sink ${name} does not deliver: ${notifications(waiting, 'wait')}, the oldest for ${lengthText(waitsUs)}.`,
+      `The sink ${name} does not deliver: ${waitingText(waiting)}, the oldest for ${lengthText(waitsUs)}.`,
       `Run \`earshot sinks\` to see the reason, then fix the target: delivery resumes automatically. Otherwise ${drop}.`,
       failingSinceUs === null
         ? sink.lastDeliveredAtUs === null && 'Nothing was delivered yet.'
@@ -162,7 +162,7 @@ const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, d
   if (dead === 0) return null;
   return problem(
     'warning',
-    `The sink ${name} has refused ${notifications(dead, '')} permanently.`,
+    `The sink ${name} has refused ${counted(dead, 'notification')} permanently.`,
     `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name}\`, or drop them with \`earshot sinks drop ${name}\`.`,
     isSetUp === false && 'The sink is no longer configured.',
     deadError !== null && `Last error: ${quoted(deadError)}`,
@@ -224,34 +224,19 @@ export function sinkTable(
   sinks: readonly EvaluatedSink[],
   { config, nowUs }: { config: Evaluation; nowUs: number },
 ): report.Block {
-  const columns = [
-    {
-      title: 'sink',
-      value: ({ name }: EvaluatedSink) => report.link(name, `#${name}`),
-    },
-    { title: 'state', value: ({ evaluation }: EvaluatedSink) => report.levelOf(evaluation) },
-    {
-      title: 'target',
-      value: ({ target, isSetUp }: EvaluatedSink) => target ?? (isSetUp === false ? 'gone' : null),
-      drop: 1,
-    },
-    { title: 'behind', value: ({ behind }: EvaluatedSink) => behind, isNumber: true, drop: 3 },
-    { title: 'waiting', value: ({ waiting }: EvaluatedSink) => waiting, isNumber: true },
-    { title: 'dead', value: ({ dead }: EvaluatedSink) => dead, isNumber: true },
-    {
-      title: 'lag',
-      value: ({ oldestUndeliveredAtUs: us }: EvaluatedSink) => report.span(us && nowUs - us),
-      isNumber: true,
-    },
-    {
-      ...{ title: 'delivered', isNumber: true, drop: 2 },
-      value: ({ delivered }: EvaluatedSink) => delivered,
-    },
-    {
-      title: 'last (UTC)',
-      value: ({ lastDeliveredAtUs }: EvaluatedSink) => report.time(lastDeliveredAtUs),
-      drop: 2,
-    },
+  const targetOf = ({ target, isSetUp }: EvaluatedSink) =>
+    target ?? (isSetUp === false ? 'gone' : null);
+  const lagOf = ({ oldestUndeliveredAtUs: us }: EvaluatedSink) => report.span(us && nowUs - us);
+  const columns: report.Column<EvaluatedSink>[] = [
+    { title: 'sink', value: ({ name }) => report.link(name, `#${name}`) },
+    { title: 'state', value: ({ evaluation }) => report.levelOf(evaluation) },
+    { title: 'target', value: targetOf, drop: 1 },
+    { title: 'behind', value: ({ behind }) => behind, isNumber: true, drop: 3 },
+    { title: 'waiting', value: ({ waiting }) => waiting, isNumber: true },
+    { title: 'dead', value: ({ dead }) => dead, isNumber: true },
+    { title: 'lag', value: lagOf, isNumber: true },
+    { title: 'delivered', value: ({ delivered }) => delivered, isNumber: true, drop: 2 },
+    { title: 'last (UTC)', value: (sink) => report.time(sink.lastDeliveredAtUs), drop: 2 },
   ];
   if (sinks.length > 0 || isProblem(config)) return report.table('Sinks', columns, sinks);
   return report.empty(
@@ -316,28 +301,21 @@ export function itemTable(
   items: readonly QueuedItem[],
   { state, isOfOne = true }: { state: SinkItem['state']; isOfOne?: boolean },
 ): report.Block {
-  const atUs = ({ item }: QueuedItem) => (state === 'dead' ? item.queuedAtUs : item.dueAtUs);
-  const sink = { title: 'sink', value: ({ item }: QueuedItem) => item.sink };
-  const columns = [
-    ...(isOfOne ? [] : [sink]),
-    {
-      ...{ title: 'product', isName: true },
-      value: ({ item, notification }: QueuedItem) =>
-        report.link(notification?.productName ?? item.productId, `/products/${item.productId}`),
-    },
-    { title: 'reason', grows: true, value: ({ item }: QueuedItem) => item.error },
-    {
-      ...{ title: state === 'dead' ? 'queued (UTC)' : 'next attempt (UTC)', drop: 1 },
-      value: (one: QueuedItem) => report.time(atUs(one)),
-    },
-    {
-      title: 'event',
-      drop: 2,
-      value: ({ notification }: QueuedItem) => notification?.event ?? null,
-    },
-    { title: 'attempts', isNumber: true, drop: 3, value: ({ item }: QueuedItem) => item.attempts },
+  const sink: report.Column<QueuedItem> = { title: 'sink', value: ({ item }) => item.sink };
+  const time: report.Column<QueuedItem> =
+    state === 'dead'
+      ? { title: 'queued (UTC)', drop: 1, value: ({ item }) => report.time(item.queuedAtUs) }
+      : { title: 'next attempt (UTC)', drop: 1, value: ({ item }) => report.time(item.dueAtUs) };
+  const productOf = ({ item, notification }: QueuedItem) =>
+    report.link(notification?.productName ?? item.productId, `/products/${item.productId}`);
+  const columns: report.Column<QueuedItem>[] = [
+    { title: 'product', isName: true, value: productOf },
+    { title: 'reason', grows: true, value: ({ item }) => item.error },
+    time,
+    { title: 'event', drop: 2, value: ({ notification }) => notification?.event ?? null },
+    { title: 'attempts', isNumber: true, drop: 3, value: ({ item }) => item.attempts },
   ];
-  return report.table(caption, columns, items);
+  return report.table(caption, isOfOne ? columns : [sink, ...columns], items);
 }
 
 /** A notification in the queue of a sink, or a dead letter. */

@@ -280,13 +280,17 @@ export const describeReader: DescribeReader = (key) => {
 
 /** Returns the first notification that waiting items, dead letters and replays of each sink need. */
 export function blockers(database: Database): PruneBlocker[] {
+  const replays = 'SELECT id, sink, position, requested_at_us AS sinceUs FROM sink_replay';
   return [
-    ...replayBlockers(database),
-    ...itemBlockers(database, 'waiting', (sink) => ({
+    ...blockersOf(database, replays, ({ id, sink }) => ({
+      name: `replay ${id} of sink ${sink}`,
+      advice: `The receiver continues the replay. To drop it: \`earshot sinks drop ${sink} --waiting\`.`,
+    })),
+    ...blockersOf(database, firstOfEachSink('waiting'), ({ sink }) => ({
       name: `queue of sink ${sink}`,
       advice: `For the reason: \`earshot sinks list\`. To drop the queue: \`earshot sinks drop ${sink} --waiting\`.`,
     })),
-    ...itemBlockers(database, 'dead', (sink) => ({
+    ...blockersOf(database, firstOfEachSink('dead'), ({ sink }) => ({
       name: `dead letters of sink ${sink}`,
       advice: `To list the dead letters: \`earshot sinks dead ${sink}\`. To drop them: \`earshot sinks drop ${sink}\`.`,
     })),
@@ -294,45 +298,32 @@ export function blockers(database: Database): PruneBlocker[] {
 }
 
 interface BlockerRow extends Pick<PruneBlocker, 'position' | 'sinceUs'> {
+  id: number;
   sink: string;
 }
 
-function replayBlockers(database: Database): PruneBlocker[] {
-  return prepared<[], BlockerRow & { id: number }>(
-    database,
-    'SELECT id, sink, position, requested_at_us AS sinceUs FROM sink_replay',
-  )
+function blockersOf(
+  database: Database,
+  sql: string,
+  describe: (row: BlockerRow) => Pick<PruneBlocker, 'name' | 'advice'>,
+): PruneBlocker[] {
+  return prepared<[], BlockerRow>(database, sql)
     .all()
-    .map(({ id, sink, ...row }) => ({
-      ...row,
-      ...{ kind: 'pending' as const, of: 'sinks' },
-      key: sinkReader(sink),
-      name: `replay ${id} of sink ${sink}`,
-      advice: `The receiver continues the replay. To drop it: \`earshot sinks drop ${sink} --waiting\`.`,
+    .map((row) => ({
+      ...{ kind: 'pending', of: 'sinks', key: sinkReader(row.sink) },
+      ...{ position: row.position, sinceUs: row.sinceUs, ...describe(row) },
     }));
 }
 
-/** Finds the first item of each sink. The recursive query reads the sink names from the same index. */
-function itemBlockers(
-  database: Database,
-  state: SinkItem['state'],
-  describe: (sink: string) => Pick<PruneBlocker, 'name' | 'advice'>,
-): PruneBlocker[] {
+/** Query of the first item of each sink. Its recursive part reads the sink names from the same index. */
+function firstOfEachSink(state: SinkItem['state']): string {
   const items = `sink_item INDEXED BY sink_item_${state}_position WHERE state = '${state}'`;
-  const sql = `WITH RECURSIVE name (sink) AS (
+  return `WITH RECURSIVE name (sink) AS (
       SELECT min(sink) FROM ${items}
       UNION ALL SELECT (SELECT min(sink) FROM ${items} AND sink > name.sink)
         FROM name WHERE sink IS NOT NULL)
-    SELECT sink, position - 1 AS position, queued_at_us AS sinceUs
+    SELECT id, sink, position - 1 AS position, queued_at_us AS sinceUs
     FROM sink_item WHERE id IN (
       SELECT (SELECT id FROM ${items} AND sink = name.sink ORDER BY position LIMIT 1)
       FROM name WHERE sink IS NOT NULL)`;
-  return prepared<[], BlockerRow>(database, sql)
-    .all()
-    .map(({ sink, ...row }) => ({
-      ...row,
-      ...{ kind: 'pending' as const, of: 'sinks' },
-      key: sinkReader(sink),
-      ...describe(sink),
-    }));
 }

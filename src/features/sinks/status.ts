@@ -10,7 +10,12 @@ import {
   seconds,
   secondsSince,
 } from '../../core/status/gauge.ts';
-import { defineStatusPart, type StatusSources, watchOne } from '../../core/status/status.ts';
+import {
+  defineStatusPart,
+  type Status,
+  type StatusSources,
+  watchOne,
+} from '../../core/status/status.ts';
 import { type Evaluation, isProblem, ok, worstOf } from '../../core/terms/evaluation.ts';
 import { countText, listed } from '../../core/terms/text.ts';
 import { readDeliveryState, unknownDelivery } from './definitions.ts';
@@ -48,7 +53,13 @@ const readStates = async (sources: StatusSources): Promise<SinkState[]> =>
     await readDelivery(sources),
   );
 
-const sink = { sink: 'name of the sink' };
+const labels = { sink: 'name of the sink' };
+
+/** Returns a value of each sink, with the label. */
+const each =
+  <Value>(read: (sink: EvaluatedSink, atUs: number) => Value) =>
+  ({ sinks, atUs }: Pick<Status, 'sinks' | 'atUs'>) =>
+    sinks.map((sink) => [{ sink: sink.name }, read(sink, atUs)] as const);
 
 const part = defineStatusPart({
   name: 'sinks',
@@ -88,8 +99,8 @@ const part = defineStatusPart({
         level(
           'earshot_sink_level',
           'Level of a sink, as `earshot sinks` shows it.',
-          ({ sinks }) => sinks.map(({ name, evaluation }) => [{ sink: name }, evaluation]),
-          sink,
+          each(({ evaluation }) => evaluation),
+          labels,
         ),
         gaugesIn('items')(
           'earshot_sink_items',
@@ -99,33 +110,25 @@ const part = defineStatusPart({
               [{ sink: name, state: 'waiting' }, waiting],
               [{ sink: name, state: 'dead' }, dead],
             ]),
-          { ...sink, state: 'waiting, dead' },
+          { ...labels, state: 'waiting, dead' },
         ),
         seconds(
           'earshot_sink_oldest_waiting_seconds',
           'Age of the oldest notification in the queue of a sink; 0 with an empty queue.',
-          ({ sinks, atUs }) =>
-            sinks.map(({ name, oldestWaitingAtUs }) => [
-              { sink: name },
-              secondsSince(oldestWaitingAtUs, atUs),
-            ]),
-          sink,
+          each(({ oldestWaitingAtUs }, atUs) => secondsSince(oldestWaitingAtUs, atUs)),
+          labels,
         ),
         seconds(
           'earshot_sink_failing_seconds',
           'Time since which a sink accepts nothing; 0 if the last delivery succeeded.',
-          ({ sinks, atUs }) =>
-            sinks.map(({ name, failingSinceUs }) => [
-              { sink: name },
-              secondsSince(failingSinceUs, atUs),
-            ]),
-          sink,
+          each(({ failingSinceUs }, atUs) => secondsSince(failingSinceUs, atUs)),
+          labels,
         ),
         flag(
           'earshot_sink_faulty',
           '1 while no delivery to a sink is possible, because of a fault in the settings of the sink or in the sink.',
-          ({ sinks }) => sinks.map(({ name, fault }) => [{ sink: name }, fault !== null]),
-          sink,
+          each(({ fault }) => fault !== null),
+          labels,
         ),
       ],
     },

@@ -101,7 +101,7 @@ describe('sinks', () => {
       { target: { login: { user: 'earshot', pass: 'a password' }, format: 'cloudevents' } },
       {
         target: {
-          ...{ kind: 'mqtt', ...mqtt, isRetained: true, login: known, ca: rootPem, format: 'wis2' },
+          ...{ kind: 'mqtt', ...mqtt, retain: true, login: known, ca: rootPem, format: 'wis2' },
         },
       },
       {

@@ -94,7 +94,7 @@ it('the check of an MQTT sink reports what the broker lacks, and a login in plai
     connack: { properties: { retainAvailable: false } },
   });
   expect(await check(mqttTarget(url))).toMatchObject({ level: 'ok' });
-  const retaining = await check(mqttTarget(url, { isRetained: true }));
+  const retaining = await check(mqttTarget(url, { retain: true }));
   expect(retaining).toMatchObject(critical('set retain to false'));
   change({ connack: {} });
   const login = { user: 'earshot', password: 'right' };

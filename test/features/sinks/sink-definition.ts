@@ -45,11 +45,9 @@ export function mqttTarget(url: string, fields: Partial<OfKind<'mqtt'>> = {}): O
     kind: 'mqtt',
     url,
     topic: 'earshot/{collection}/{event}',
-    isRetained: false,
+    retain: false,
     login: null,
     ca: null,
-    clientId: null,
-    metadataId: null,
     format: 'document',
     ...fields,
   };

@@ -21,7 +21,7 @@ export interface MqttMessage {
   contentType: string;
   /** Sent as the user property `id`. */
   id: string;
-  isRetained: boolean;
+  retain: boolean;
 }
 
 export interface MqttConnection {
@@ -48,7 +48,7 @@ const closeTimeoutMs = 1_000;
  * Rejects with the signal's reason when it is aborted, otherwise with the error. No socket stays open after a failure.
  */
 export async function openMqtt(
-  { url, login, ca, clientId }: Pick<MqttSettings, 'url' | 'login' | 'ca' | 'clientId'>,
+  { url, login, ca, clientId }: MqttSettings,
   signal: AbortSignal,
   suffix = '',
 ): Promise<MqttConnection> {
@@ -63,7 +63,7 @@ export async function openMqtt(
   const client = connect(url, {
     protocolVersion: 5,
     // By default, the library uses a random one.
-    ...(clientId !== null && { clientId: `${clientId}${suffix}` }),
+    ...(clientId !== undefined && { clientId: `${clientId}${suffix}` }),
     keepalive: keepAliveSeconds,
     reconnectPeriod: 0,
     // `giveUp` ends it.
@@ -174,10 +174,10 @@ function createPublish(
 }
 
 function publishOnce(client: MqttClient, message: MqttMessage): Promise<number> {
-  const { topic, payload, contentType, id, isRetained } = message;
+  const { topic, payload, contentType, id, retain } = message;
   const properties = { contentType, userProperties: { id } };
   return new Promise((resolve, reject) => {
-    client.publish(topic, payload, { qos: 1, retain: isRetained, properties }, (error) => {
+    client.publish(topic, payload, { qos: 1, retain, properties }, (error) => {
       // The library reports no error for 0x10 (no matching subscribers).
       if (!error) resolve(0);
       else if (hasReasonCode(error)) resolve(error.code);

@@ -25,20 +25,6 @@ import {
   openMqtt,
 } from './mqtt-connection.ts';
 
-/** Settings of an MQTT sink. */
-export interface MqttSettings {
-  url: string;
-  topic: string;
-  isRetained: boolean;
-  login: { user: string; password: string } | null;
-  ca: string | null;
-  /** Null: a random one. */
-  clientId: string | null;
-  /** Identifier of the discovery metadata record, for WIS2 messages. */
-  metadataId: string | null;
-  format: FormatName;
-}
-
 const urlForm =
   'must be mqtt:// or mqtts:// with a host and an optional port, such as mqtts://broker.example.org';
 /** URL of a broker. */
@@ -93,6 +79,14 @@ const mqttSchema = z
     'ca requires an mqtts:// URL',
   );
 
+/** Settings of an MQTT sink: its fields, with the content of the files. */
+export interface MqttSettings
+  extends Omit<z.output<typeof mqttSchema>, 'user' | 'passwordFile' | 'ca'> {
+  login: { user: string; password: string } | null;
+  ca: string | null;
+  format: FormatName;
+}
+
 /**
  * Publishes each item to the topic. The acknowledgement of the broker (PUBACK) acknowledges the item. Connects with the
  * first item, and with the next one after a connection loss. Unacknowledged messages are repeated by the queue of the
@@ -112,15 +106,12 @@ export const mqtt = defineThreadKind({
   concurrency: 32,
   settings: ({ mqtt, format }, readFile): MqttSettings => {
     if (mqtt === undefined) throw new Error('The schema requires a target.');
-    const { url, topic, retain, user, clientId, metadataId } = mqtt;
-    const password = readFile('mqtt.passwordFile', mqtt.passwordFile, secretForm);
+    const { user, passwordFile, ca, ...fields } = mqtt;
+    const password = readFile('mqtt.passwordFile', passwordFile, secretForm);
     return {
-      ...{ url, topic, format },
-      isRetained: retain,
+      ...{ ...fields, format },
       login: user === undefined || password === null ? null : { user, password },
-      ca: readFile('mqtt.ca', mqtt.ca, certificatesForm),
-      clientId: clientId ?? null,
-      metadataId: metadataId ?? null,
+      ca: readFile('mqtt.ca', ca, certificatesForm),
     };
   },
   open: (target, { nowUs, urls }) => {
@@ -170,11 +161,11 @@ export const mqtt = defineThreadKind({
 
 /** Returns the reason why the broker cannot be used for this sink; null if it can. */
 function brokerFault(
-  { isRetained }: Pick<MqttSettings, 'isRetained'>,
+  { retain }: MqttSettings,
   { properties }: Pick<MqttConnection, 'properties'>,
 ): string | null {
   if (properties.maximumQoS === 0) return 'the broker does not support QoS 1';
-  if (isRetained && properties.retainAvailable === false) {
+  if (retain && properties.retainAvailable === false) {
     return 'the broker does not support retained messages: set retain to false';
   }
   return null;
@@ -182,7 +173,7 @@ function brokerFault(
 
 function messageOf(
   item: SinkDocument,
-  { topic, isRetained, format, metadataId }: MqttSettings,
+  { topic, retain, format, metadataId }: MqttSettings,
   { nowUs, urls }: { nowUs: () => number; urls: MessageUrls },
 ): MqttMessage {
   return {
@@ -190,7 +181,7 @@ function messageOf(
     topic: `${topicFor(topic, item)}${item.test === true && format === 'wis2' ? '/test' : ''}`,
     id: item.id,
     // A retained message is the newest of its topic; these two are not.
-    isRetained: isRetained && !item.replay && item.test !== true,
+    retain: retain && !item.replay && item.test !== true,
     contentType: formats[format].mediaType,
     payload: formats[format].write(item, { urls, nowUs: nowUs(), metadataId }),
   };

@@ -20,15 +20,6 @@ import {
   usable,
 } from '../target.ts';
 
-/** Settings of a NATS sink. A stream that listens to the subject must exist. */
-export interface NatsSettings {
-  servers: readonly string[];
-  subject: string;
-  login: { user: string; pass: string } | { token: string } | null;
-  ca: string | null;
-  format: FormatName;
-}
-
 const serverForm =
   'must be nats:// or tls:// with a host and an optional port, such as nats://127.0.0.1:4222';
 /** URL of a server: `nats://` or `tls://`, a host, and an optional port. */
@@ -87,6 +78,13 @@ const natsSchema = z
     'ca requires tls:// servers',
   );
 
+/** Settings of a NATS sink: its fields, with the content of the files. */
+interface NatsSettings extends Pick<z.output<typeof natsSchema>, 'servers' | 'subject'> {
+  login: { user: string; pass: string } | { token: string } | null;
+  ca: string | null;
+  format: FormatName;
+}
+
 const connectTimeoutMs = 10_000;
 
 /** After two unanswered pings, the connection counts as broken. */
@@ -112,13 +110,7 @@ export const nats = defineThreadKind({
     const pass = readFile('nats.passwordFile', nats.passwordFile, secretForm);
     const login = user === undefined || pass === null ? null : { user, pass };
     const ca = readFile('nats.ca', nats.ca, certificatesForm);
-    return {
-      servers,
-      subject,
-      login: token === null ? login : { token },
-      ca,
-      format,
-    };
+    return { servers, subject, login: token === null ? login : { token }, ca, format };
   },
   open: (target, { name, timeoutMs, urls, nowUs }) => {
     const { mediaType, write } = formats[target.format];

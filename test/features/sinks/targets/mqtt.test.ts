@@ -126,10 +126,10 @@ describe('a connection', () => {
 
   it('has its own client id, and another one for test deliveries, which are not retained', async () => {
     const broker = await startBroker();
-    const { deliver } = open(broker.url, { isRetained: true });
+    const { deliver } = open(broker.url, { retain: true });
     await deliver();
     await deliver({ replay: true });
-    const named = open(broker.url, { clientId: 'mine', isRetained: true });
+    const named = open(broker.url, { clientId: 'mine', retain: true });
     await named.deliver({ test: true });
     const clientId = expect.stringMatching(/^mqttjs_/);
     expect(broker.connects).toMatchObject([
@@ -174,7 +174,7 @@ describe('the limits of a broker', () => {
     });
     expect(await open(broker.url).deliver()).toEqual(misconfigured(/does not support QoS 1/));
     const other = await startBroker({ connack: { properties: { retainAvailable: false } } });
-    const retained = await open(other.url, { isRetained: true }).deliver();
+    const retained = await open(other.url, { retain: true }).deliver();
     expect(retained).toEqual(misconfigured(/retained messages: set retain to false/));
     expect(await open(other.url).deliver()).toEqual({ kind: 'acknowledged' });
     expect([broker, other].map(({ published }) => published.length)).toEqual([0, 1]);

@@ -276,7 +276,7 @@ const advice =
  */
 function parseTimeRange(text: string, nowUs: number): TimeRange {
   const [from = '', until, ...more] = text.split('..').map((part) => part.trim());
-  if (until === undefined) return rangeOf(moment(from, nowUs), from);
+  if (until === undefined) return singleRange(from, nowUs);
   if (more.length > 0 || (from === '' && until === '')) throw new InvalidArgumentError(advice);
   const fromUs = from === '' ? undefined : moment(from, nowUs).startUs;
   const untilUs = until === '' ? undefined : moment(until, nowUs).endUs;
@@ -284,9 +284,10 @@ function parseTimeRange(text: string, nowUs: number): TimeRange {
   throw new InvalidArgumentError(`The range ends before it starts. Put ${until} first.`);
 }
 
-function rangeOf({ startUs, endUs, kind }: Moment, text: string): TimeRange {
-  if (kind === 'back') return { fromUs: startUs };
-  if (kind === 'span') return { fromUs: startUs, untilUs: endUs };
+function singleRange(text: string, nowUs: number): TimeRange {
+  const { startUs, endUs } = moment(text, nowUs);
+  if (durationUs(text) !== null) return { fromUs: startUs };
+  if (startUs !== endUs) return { fromUs: startUs, untilUs: endUs };
   throw new InvalidArgumentError(
     `A single time is not a range. Use ${text}.. for later times or ..${text} for earlier ones.`,
   );
@@ -296,17 +297,16 @@ interface Moment {
   startUs: number;
   /** Exclusive end of the named day, month or year, undefined after 9999; for a time, the same as `startUs`. */
   endUs: number | undefined;
-  kind: 'back' | 'span' | 'time';
 }
 
 function moment(text: string, nowUs: number): Moment {
   const backUs = durationUs(text);
-  if (backUs !== null) return { startUs: nowUs - backUs, endUs: nowUs - backUs, kind: 'back' };
+  if (backUs !== null) return { startUs: nowUs - backUs, endUs: nowUs - backUs };
   const calendar = /^(\d{4})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (calendar !== null) return calendarSpan(calendar);
   const date = parseDate(text);
   if (date === null) throw new InvalidArgumentError(advice);
-  return { startUs: date.us, endUs: date.us, kind: 'time' };
+  return { startUs: date.us, endUs: date.us };
 }
 
 function calendarSpan([, year = '', month, day]: RegExpExecArray): Moment {
@@ -316,5 +316,5 @@ function calendarSpan([, year = '', month, day]: RegExpExecArray): Moment {
   if (day !== undefined) end.setUTCDate(end.getUTCDate() + 1);
   else if (month !== undefined) end.setUTCMonth(end.getUTCMonth() + 1);
   else end.setUTCFullYear(end.getUTCFullYear() + 1);
-  return { startUs: start.us, endUs: readDateUs(end.toISOString()) ?? undefined, kind: 'span' };
+  return { startUs: start.us, endUs: readDateUs(end.toISOString()) ?? undefined };
 }

@@ -1,10 +1,9 @@
 /** The product index in the status: its size. Its lag is that of a reader of the log. */
 
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { bytes } from '../../core/status/gauge.ts';
 import { defineStatusPart } from '../../core/status/status.ts';
-import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { currentProductFile } from './index-file/product-file.ts';
 
 declare module '../../core/status/status.ts' {
@@ -14,21 +13,11 @@ declare module '../../core/status/status.ts' {
   }
 }
 
-async function indexSize(dataDir: string): Promise<number> {
+function indexSize(dataDir: string): number {
   const file = currentProductFile(dataDir);
   if (file === null) return 0;
-  const sizes = await Promise.all([file, `${file}-wal`].map(sizeOf));
-  return sizes.reduce((sum, one) => sum + one, 0);
-}
-
-/** Returns 0 for a missing file. */
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return 0;
-    throw error;
-  }
+  const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return sizeOf(file) + sizeOf(`${file}-wal`);
 }
 
 const part = defineStatusPart({
@@ -41,7 +30,7 @@ const part = defineStatusPart({
       .describe('Size of the product index; 0 without an index, null if not known.'),
   },
   open: ({ setting }) => ({
-    read: async () => ({ indexBytes: await indexSize(setting('dataDir')) }),
+    read: async () => ({ indexBytes: indexSize(setting('dataDir')) }),
   }),
   evaluate: () => null,
   metrics: [

@@ -117,9 +117,7 @@ export async function openStore(options: { dataDir: string }): Promise<Store> {
   const store = await openStoreAt({ dataDir, tables: tablesOf(app) });
   const features: readonly Feature[] = app;
   const opened = await Promise.all(
-    features.flatMap(
-      ({ library = null }) => library?.().then((open) => open(dataDir, store)) ?? [],
-    ),
+    features.flatMap(({ library = null }) => library?.().then((open) => open(dataDir)) ?? []),
   );
   const ports = Object.assign({}, ...opened.map((one) => one.ports)) as Pick<Store, 'products'>;
   return {

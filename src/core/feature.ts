@@ -6,7 +6,7 @@
 import type { Command } from 'commander';
 import type { JobSlot, StartService } from '../receiver/slots.ts';
 import type { AfterPruning } from '../store/pruning/terms.ts';
-import type { SharedStore, Store, StoreReader } from '../store/store.ts';
+import type { SharedStore, StoreReader } from '../store/store.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
@@ -30,10 +30,7 @@ export interface CommandSlot {
 }
 
 /** Opens what a feature adds to the store of the library, in addition to its tables. */
-export type OpenLibrary = (
-  dataDir: string,
-  store: Store,
-) => { ports: object; close(): Promise<void> };
+export type OpenLibrary = (dataDir: string) => { ports: object; close(): Promise<void> };
 
 /** Everything that a feature may contribute. Every slot is optional. */
 export interface Feature {

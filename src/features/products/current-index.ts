@@ -8,6 +8,7 @@ import { counted } from '../../core/terms/text.ts';
 import type { Products } from '../../filter/products.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { catchUpIndex } from './index-file/index-maintenance.ts';
+import { isUpToDate } from './index-file/products.ts';
 
 /**
  * Updates the index, and keeps it open while `use` runs. If it cannot be written, prints its lag instead.
@@ -19,24 +20,12 @@ export async function withCurrentIndex(
   use: (products: Products) => Promise<void>,
 ): Promise<void> {
   await withParts(io, ['products'], async ({ products }) => {
-    if (!(await isCurrent(products))) {
+    if (!(await isUpToDate(products))) {
       const failure = await catchUp(place, io);
       if (failure !== null) await printLag(products, failure, io);
     }
     await use(products);
   });
-}
-
-/** True if no update is needed, which is usual while a receiver runs; saves starting a thread. */
-async function isCurrent(products: Products): Promise<boolean> {
-  try {
-    const { indexedPosition, lastPosition } = await products.indexProgress();
-    return indexedPosition === lastPosition;
-  } catch (error) {
-    // There is no index yet.
-    if (isAppError(error, 'unavailable')) return false;
-    throw error;
-  }
 }
 
 async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {

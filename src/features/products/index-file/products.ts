@@ -2,7 +2,6 @@
 
 import { moduleFile, pick, type Remote, remote } from '../../../core/host/rpc.ts';
 import { isAppError } from '../../../core/terms/app-error.ts';
-import type { NotificationLog } from '../../../core/terms/ports.ts';
 import type { ProductsQuestion, StoredProducts } from '../../../filter/builder.ts';
 import { requireFilter } from '../../../filter/check.ts';
 import type {
@@ -108,34 +107,34 @@ async function* find(
 function* toFound(sent: readonly SentProduct[]): Generator<FoundProduct> {
   for (const { record, ...product } of sent) {
     if (record === undefined) yield { ...product, record: {} };
-    else {
-      const { productId, productName: name, deletionDateUs, deletionCause } = product.row;
-      const identity = { productId, name, deletionDateUs, deletionCause };
-      yield { ...product, record: completeRecord(receivedRecord(record), identity) };
-    }
+    else yield { ...product, record: completeRecord(receivedRecord(record), product.row) };
+  }
+}
+
+/** True if no update is needed, which is usual while a receiver runs; saves starting a thread. */
+export async function isUpToDate(products: Pick<Products, 'indexProgress'>): Promise<boolean> {
+  try {
+    const { indexedPosition, lastPosition } = await products.indexProgress();
+    // Not `>=`: a log restored from a backup may end before the indexed position.
+    return indexedPosition === lastPosition;
+  } catch (error) {
+    // There is no index yet, or it is damaged.
+    if (isAppError(error, 'unavailable')) return false;
+    throw error;
   }
 }
 
 /** Opens the products of a data directory; `close` cancels calls in progress. */
-export function openStoredProducts(
-  dataDir: string,
-  log: Pick<NotificationLog, 'lastPosition'>,
-): { ports: { products: StoredProducts }; close(): Promise<void> } {
+export function openStoredProducts(dataDir: string): {
+  ports: { products: StoredProducts };
+  close(): Promise<void>;
+} {
   const index = openProducts(dataDir);
   const closing = new AbortController();
-  const indexedPosition = () =>
-    index.indexedPosition().catch((error: unknown) => {
-      // There is no index yet, or it is damaged.
-      if (isAppError(error, 'unavailable')) return -1;
-      throw error;
-    });
   const upToDate = async (question: Pick<ProductsQuestion, 'entity' | 'filter'>) => {
     const { entity = 'Products', filter = '' } = question;
     const query = { ...question, entity, filter: requireFilter(String(filter), entity) };
-    // Not `>`: a log restored from a backup may end before the indexed position.
-    if ((await log.lastPosition()) !== (await indexedPosition())) {
-      await catchUpIndex({ dataDir, signal: closing.signal });
-    }
+    if (!(await isUpToDate(index))) await catchUpIndex({ dataDir, signal: closing.signal });
     return query;
   };
   return {

@@ -52,8 +52,8 @@ describe('a damaged index', () => {
   });
 
   it('is replaced by the library with the query after the one that reports it', async () => {
-    const { dataDir, store } = await openDamaged();
-    const opened = openStoredProducts(dataDir, store);
+    const { dataDir } = await openDamaged();
+    const opened = openStoredProducts(dataDir);
     onTestFinished(opened.close);
     const count = () => opened.ports.products.count({ filter: anyName });
     await expect(count()).rejects.toThrow('is damaged');

@@ -4,7 +4,7 @@ import { isAppError } from '../../../core/terms/app-error.ts';
 import { recordIn } from '../../../filter/product-view.ts';
 import type { ProductRecord } from '../../../filter/values.ts';
 import { type BodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
-import { parsedBody } from '../../../store/bodies/body-document.ts';
+import { bodyDocument } from '../../../store/bodies/body-document.ts';
 import {
   createReaderConnection,
   type Database,
@@ -25,9 +25,11 @@ import {
   currentProductFile,
   fitsLog,
   indexProgress,
+  isCurrentFile,
   isDamage,
   isReportedDamaged,
   markAt,
+  type OpenIndex,
   openProductFile,
   pageBytes,
   readLog,
@@ -55,13 +57,8 @@ interface PruneDone {
   skipped: number[];
 }
 
-/** The open index. */
-interface Work extends IndexFiles {
-  inode: number;
-}
-
 let place: DataPlace;
-let open: Work | undefined;
+let open: (OpenIndex & IndexFiles) | undefined;
 
 const operations = {
   /** Indexes for about `budgetMs`. Returns null when the file is damaged, and must be replaced first. */
@@ -146,12 +143,8 @@ function limitLog(index: Database): number {
 }
 
 /** Returns the connections. Reopens them when the log or the current file was replaced. */
-function workOn(log: Database): Work {
-  const isCurrent =
-    open?.log === log &&
-    open.index.name === currentProductFile(place.dataDir) &&
-    inodeOf(open.index.name) === open.inode;
-  if (open !== undefined && isCurrent) return open;
+function workOn(log: Database): IndexFiles {
+  if (open?.log === log && isCurrentFile(place.dataDir, open)) return open;
   closeIndex();
   const begun = begin(log, openProductFile(place.dataDir));
   if (fitsLog(begun)) return begun;
@@ -161,12 +154,12 @@ function workOn(log: Database): Work {
   return begin(log, replaceProductFile(place.dataDir, replaced));
 }
 
-function begin(log: Database, index: Database): Work {
+function begin(log: Database, index: Database): IndexFiles {
   open = { log, index, inode: inodeOf(index.name) };
   return open;
 }
 
-function indexFor(budgetMs: number, files: Work): WorkDone {
+function indexFor(budgetMs: number, files: IndexFiles): WorkDone {
   const endMs = performance.now() + budgetMs;
   const skipped: number[] = [];
   let indexed = 0;
@@ -299,8 +292,6 @@ function pruneIndexed({ log, index }: IndexFiles): PruneDone {
 interface LogReading {
   log: Database;
   bodies: BodyReader;
-  /** The last document, which may contain thousands of notifications. */
-  last?: { bodyId: number; document: unknown };
 }
 
 /** Reads in one transaction of the log, so that each pack of bodies is read only once. */
@@ -343,15 +334,12 @@ function rowAt(log: Database, position: number): LogRow | undefined {
 }
 
 /** Throws for a damaged body: it is then skipped, and a comparison with the catalogue recovers its events. */
-function recordOf(reading: LogReading, { bodyId, bodyIndex }: LogRow): ProductRecord | null {
-  if (reading.last?.bodyId !== bodyId) {
-    const body = readBody(reading.bodies, bodyId);
-    if (body === undefined) return null;
-    const document = parsedBody(body);
-    if (document === undefined) throw new Error(`Body ${bodyId} is not JSON.`);
-    reading.last = { bodyId, document };
-  }
-  return recordIn(reading.last.document, bodyIndex);
+function recordOf({ bodies }: LogReading, { bodyId, bodyIndex }: LogRow): ProductRecord | null {
+  const body = readBody(bodies, bodyId);
+  if (body === undefined) return null;
+  const document = bodyDocument(body);
+  if (document === undefined) throw new Error(`Body ${bodyId} is not JSON.`);
+  return recordIn(document, bodyIndex);
 }
 
 function readBody(bodies: BodyReader, bodyId: number): Uint8Array | undefined {

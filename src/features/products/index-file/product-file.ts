@@ -11,11 +11,12 @@ import { AppError } from '../../../core/terms/app-error.ts';
 import {
   busyTimeoutMs,
   type Database,
+  inodeOf,
   openSqlite,
   prepared,
 } from '../../../store/engine/database.ts';
 import { sqliteCode, storeError } from '../../../store/engine/sqlite-error.ts';
-import { productIndexes, productSchemaVersion, productTables } from './product-schema.ts';
+import { productSchemaVersion, productTables } from './product-schema.ts';
 
 /** Three nodes of the box index fill a page; one would waste 40 % of a page of 4 KiB. */
 export const pageBytes = 8_192;
@@ -58,6 +59,17 @@ export function reportDamage(file: string): void {
   } catch {
     // The directory may be read-only for this program: another one finds the damage again.
   }
+}
+
+/** An open file. The inode distinguishes it from a later one of the same name. */
+export interface OpenIndex {
+  index: Database;
+  inode: number;
+}
+
+/** Returns false when the current file was replaced. */
+export function isCurrentFile(dataDir: string, { index, inode }: OpenIndex): boolean {
+  return index.name === currentProductFile(dataDir) && inodeOf(index.name) === inode;
 }
 
 export function isReportedDamaged(file: string): boolean {
@@ -157,9 +169,6 @@ export function isDamage(error: unknown): boolean {
 function createTables(database: Database): void {
   if (version(database) !== 0) return;
   database.exec(productTables);
-  for (const [name, definition] of Object.entries(productIndexes)) {
-    database.exec(`CREATE INDEX ${name} ON ${definition}`);
-  }
   database.pragma(`user_version = ${productSchemaVersion}`);
 }
 

@@ -72,6 +72,34 @@ export const sensingUnits = (us: number): number => ((us - epochUs) / dayUs) * u
 /** Converts a position of the log (a product's id): the catalogue publishes about 32,768 a day (facts, catalogue 7). */
 export const receivedUnits = (position: number): number => (position / 32_768) * unitsPerDay;
 
+/** An index of products: its columns, and the condition of its rows. */
+interface ProductIndex {
+  name: string;
+  columns: readonly string[];
+  isUnique?: boolean;
+  where?: string;
+}
+
+export const productIndexes: readonly ProductIndex[] = [
+  { name: 'product_by_id', columns: ['product_id'], isUnique: true },
+  { name: 'product_by_name', columns: ['name'] },
+  { name: 'product_by_collection', columns: ['collection', 'sensing_start_us'] },
+  { name: 'product_by_type', columns: ['product_type', 'sensing_start_us'] },
+  { name: 'product_by_sensing', columns: ['sensing_start_us'] },
+  { name: 'product_by_datetime', columns: ['datetime_us'] },
+  { name: 'product_by_sensing_end', columns: ['sensing_end_us'] },
+  { name: 'product_by_publication', columns: ['publication_us'] },
+  { name: 'product_by_modification', columns: ['modification_us'] },
+  { name: 'product_by_deletion', columns: ['deletion_us'], where: 'deleted = 1' },
+  { name: 'product_by_orbit', columns: ['orbit_number'] },
+  { name: 'product_by_tile', columns: ['tile'], where: 'tile IS NOT NULL' },
+];
+
+function creationOf({ name, columns, isUnique = false, where }: ProductIndex): string {
+  const rows = where === undefined ? '' : `WHERE ${where}`;
+  return `CREATE ${isUnique ? 'UNIQUE ' : ''}INDEX ${name} ON product (${columns.join(', ')}) ${rows};`;
+}
+
 /*
  * `progress` is the cursor, with a mark of its notification. The mark shows that the log was replaced by another one,
  * such as a restored backup.
@@ -116,7 +144,7 @@ export const productTables = `
     ${derivedDefinitions.map(({ name, type }) => `${name} ${sqlTypes[type]}`).join(',\n    ')},
     datetime_us INTEGER AS (coalesce(sensing_start_us, publication_us, received_at_us))
   ) STRICT;
-  CREATE UNIQUE INDEX product_by_id ON product (product_id);
+  ${productIndexes.map(creationOf).join('\n  ')}
 
   CREATE TABLE product_event (
     position INTEGER PRIMARY KEY,
@@ -129,6 +157,7 @@ export const productTables = `
     received_us INTEGER NOT NULL,
     source TEXT NOT NULL
   ) STRICT;
+  CREATE INDEX product_event_by_product ON product_event (product);
 
   CREATE TABLE product_attribute (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
@@ -144,48 +173,29 @@ export const productTables = `
   );
 `;
 
-/** Definitions of the other indexes, by name. */
-export const productIndexes = {
-  product_by_name: 'product (name)',
-  product_by_collection: 'product (collection, sensing_start_us)',
-  product_by_type: 'product (product_type, sensing_start_us)',
-  product_by_sensing: 'product (sensing_start_us)',
-  product_by_datetime: 'product (datetime_us)',
-  product_by_sensing_end: 'product (sensing_end_us)',
-  product_by_publication: 'product (publication_us)',
-  product_by_modification: 'product (modification_us)',
-  product_by_deletion: 'product (deletion_us) WHERE deleted = 1',
-  product_by_orbit: 'product (orbit_number)',
-  product_by_tile: 'product (tile) WHERE tile IS NOT NULL',
-  product_event_by_product: 'product_event (product)',
-};
-
 /** Columns selected by a search. */
-export const rowColumns = `p.id AS position, p.product_id AS productId, p.name AS productName,
-  p.collection, p.platform_name AS platformName, p.platform_serial AS platformSerial,
-  p.product_type AS productType, p.processing_level AS processingLevel,
-  p.sensing_start_us AS sensingStartUs, p.sensing_end_us AS sensingEndUs,
-  p.publication_us AS publicationDateUs, p.modification_us AS modificationDateUs,
-  p.size_bytes AS sizeBytes, p.online, p.cloud_cover AS cloudCoverPercent,
-  p.orbit_number AS orbitNumber, p.relative_orbit_number AS relativeOrbitNumber,
-  p.orbit_direction AS orbitDirection, p.tile, p.processing_baseline AS processingBaseline,
+export const rowColumns = `p.id AS position, p.product_id AS productId,
+  p.platform_name AS platformName, p.platform_serial AS platformSerial, p.online,
+  ${derivedDefinitions.flatMap((one) => ('fact' in one ? `p.${one.name} AS ${one.fact}` : [])).join(', ')},
   p.received_at_us AS receivedAtUs, p.deletion_us AS deletionDateUs,
-  p.deletion_cause AS deletionCause, p.s3_path AS s3Path, p.record_position AS recordPosition`;
+  p.deletion_cause AS deletionCause, p.record_position AS recordPosition`;
 
-/** A row as returned by SQLite. */
-export type SelectedRow = Omit<ProductRow, 'platform' | 'online'> & {
+/** A row as returned by SQLite, with the stored footprint if the search has footprints. */
+export type Candidate = Omit<ProductRow, 'platform' | 'online'> & {
   platformName: string | null;
   platformSerial: string | null;
   online: number | null;
   recordPosition: number | null;
+  footprint?: StoredFootprint | null;
 };
 
-export function toProductRow(selected: SelectedRow): ProductRow {
-  const { platformName, platformSerial, online, recordPosition: _, collection, ...rest } = selected;
-  const { position, productId, productName, s3Path, ...others } = rest;
-  const platform = satelliteOf({ platformName, platformSerial, productName, collection });
+export function toProductRow(candidate: Candidate): ProductRow {
+  const { platformName, platformSerial, online, ...others } = candidate;
+  const { recordPosition: _position, footprint: _footprint, ...row } = others;
+  const { productName, collection, s3Path } = row;
   return withNamedFacts({
-    ...{ position, productId, productName, collection, platform, ...others },
+    ...row,
+    platform: satelliteOf({ platformName, platformSerial, productName, collection }),
     online: online === null ? null : online === 1,
     s3Path: s3Path === null ? null : fullPath(s3Path, productName),
   });
@@ -221,26 +231,19 @@ export function receivedRecord(sent: SentRecord): ProductRecord | null {
   return recordIn(jsonOf(sent.body), 0);
 }
 
-interface Identity {
-  productId: string;
-  name: string | null;
-  /** Null if it is not deleted. */
-  deletionDateUs: number | null;
-  deletionCause: string | null;
-}
-
 /**
  * Returns the record as filters and outputs use it: as received, with Id and Name added if missing, and with
  * the date of deletion for a tombstone.
  */
 export function completeRecord(
   record: ProductRecord | null,
-  { productId, name, deletionDateUs, deletionCause }: Identity,
+  row: Pick<ProductRow, 'productId' | 'productName' | 'deletionDateUs' | 'deletionCause'>,
 ): ProductRecord {
+  const { productId, productName, deletionDateUs, deletionCause } = row;
   const known = record ?? {};
   const missing: Record<string, unknown> = {};
   if (known.Id !== productId) missing.Id = productId;
-  if (typeof known.Name !== 'string' && name !== null) missing.Name = name;
+  if (typeof known.Name !== 'string' && productName !== null) missing.Name = productName;
   if (deletionDateUs !== null && readDateUs(known.DeletionDate) !== deletionDateUs) {
     missing.DeletionDate = formatDateUs(deletionDateUs);
     missing.DeletionCause = deletionCause;

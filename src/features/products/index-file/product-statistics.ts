@@ -1,6 +1,7 @@
 /** Delays, counted values and collections: queries of many rows, which pause so that others can run. */
 import { hourOf } from '../../../core/terms/dates.ts';
 import type { NotificationQuery } from '../../../core/terms/ports.ts';
+import type { Box } from '../../../filter/filter-tree.ts';
 import {
   type CollectionSummary,
   type DelayPercentiles,
@@ -16,6 +17,7 @@ import { narrowByTime } from '../../../store/log/queries.ts';
 import { readLog } from './product-file.ts';
 import { type LongQuery, matches } from './product-queries.ts';
 import { toProductRow } from './product-schema.ts';
+import { conditionIf } from './search/conditions.ts';
 import { idWindows } from './search/drivers.ts';
 import { candidatesOf, planSearch } from './search/search.ts';
 
@@ -38,7 +40,7 @@ export async function measureTimeliness(
     readLog(() => narrowByTime(log, query)),
   );
   let examined = 0;
-  for (const { collection, receivedUs, delaysUs } of rows) {
+  for (const [collection, receivedUs, ...delaysUs] of rows) {
     examined += 1;
     if (examined % rowsPerTurn === 0) await call.pause();
     addTo(byCollection, collection, delaysUs);
@@ -58,7 +60,7 @@ export async function measureTimeliness(
 /** Delays of each stage, by group. */
 type Groups<Key> = Map<Key, readonly Sketch[]>;
 
-function addTo<Key>(groups: Groups<Key>, key: Key, delaysUs: DelayRow['delaysUs']): void {
+function addTo<Key>(groups: Groups<Key>, key: Key, delaysUs: readonly (number | null)[]): void {
   const sketches = groups.get(key) ?? delayStages.map(() => new Sketch());
   groups.set(key, sketches);
   for (const [i, sketch] of sketches.entries()) sketch.add(delaysUs[i] ?? null);
@@ -153,29 +155,26 @@ function upperBoundOf(bucket: number): number {
   return Number((Math.sign(bucket) * us).toPrecision(4));
 }
 
-/** A notification with its delays, in microseconds; null if a date is unknown. */
-interface DelayRow {
-  collection: string | null;
-  receivedUs: number;
-  /** In the order of `delayStages`, then of `totalDelays`. */
-  delaysUs: (number | null)[];
-}
+/**
+ * A notification: collection, time of receipt, and delays in the order of `delayStages`, then of `totalDelays`. In
+ * microseconds; null if a date is unknown.
+ */
+type DelayRow = [collection: string | null, receivedUs: number, ...delaysUs: (number | null)[]];
 
 /**
  * Returns the delays of notifications between two positions and two times of receipt. Uses the PublicationDate of
  * the notification's own record, if there is one: the product's may come from a deletion and is then meaningless.
  * Recovered notifications have no NotificationDate (index-thread.ts).
  */
-function* delayRows(
+function delayRows(
   index: Database,
   { sinceUs, untilUs, subscription, afterPosition, beforePosition }: NotificationQuery,
-): Generator<DelayRow> {
+): Iterable<DelayRow> {
   // Nothing was received in the period.
-  if (afterPosition === undefined || beforePosition === undefined) return;
-  const condition = subscription === undefined ? 'TRUE' : 'subscription = ?';
-  const named = subscription === undefined ? [] : [subscription];
+  if (afterPosition === undefined || beforePosition === undefined) return [];
+  const [condition] = conditionIf('subscription = ?', subscription);
   const rows = index
-    .prepare<unknown[], SelectedDelays>(
+    .prepare(
       `SELECT collection, received_us, published_us - sensing_end_us,
          notification_us - published_us, received_us - notification_us,
          iif(notification_us IS NULL OR published_us IS NULL, NULL, received_us - sensing_end_us),
@@ -185,16 +184,12 @@ function* delayRows(
            CASE event WHEN 'created' THEN coalesce(event_us, publication_us) END AS published_us
          FROM product_event e LEFT JOIN product p ON p.id = e.product
          WHERE position > ? AND position < ? AND received_us >= ? AND received_us < ?
-       ) WHERE ${condition}`,
+       ) WHERE ${condition?.sql ?? 'TRUE'}`,
     )
     .raw()
-    .iterate(afterPosition, beforePosition, sinceUs, untilUs, ...named);
-  for (const [collection, receivedUs, ...delaysUs] of rows as Iterable<SelectedDelays>) {
-    yield { collection, receivedUs, delaysUs };
-  }
+    .iterate(afterPosition, beforePosition, sinceUs, untilUs, ...(condition?.values ?? []));
+  return rows as Iterable<DelayRow>;
 }
-
-type SelectedDelays = [string | null, number, ...(number | null)[]];
 
 /** Products counted for facets: about 100 ms of work. */
 const facetProductsMax = 10_000;
@@ -243,14 +238,12 @@ function mostFrequent(counts: ReadonlyMap<string, number>) {
 /** Ids read between two pauses: some 50 ms. */
 const windowSize = 20_000;
 
-const minima = ['sensingStartUs', 'cloudCoverMin', 'west', 'south'] as const;
-const maxima = ['sensingEndUs', 'cloudCoverMax', 'east', 'north'] as const;
-const lists = ['constellations', 'platforms', 'orbitDirections', 'levels'] as const;
+type ListName = 'constellations' | 'platforms' | 'orbitDirections' | 'levels';
 
 /** A summary of some products. Lists are in JSON. */
-type Part = Pick<CollectionSummary, 'mission' | 'productType' | 'products'> &
-  Record<(typeof minima)[number] | (typeof maxima)[number], number | null> &
-  Record<(typeof lists)[number], string>;
+type Part = Omit<CollectionSummary, ListName | 'box'> &
+  Record<ListName, string> &
+  Record<keyof Box, number | null>;
 
 /** A product has the boxes 2n and 2n+1; only the first decides about its count. */
 const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
@@ -280,31 +273,34 @@ export async function summarizeCollections({
   const keyOf = ({ mission, productType }: Part) => JSON.stringify([mission, productType]);
   return [...Map.groupBy(parts, keyOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([, [first, ...others]]) => (first ? summaryOf(first, [first, ...others]) : []));
+    .map(([, ofCollection]) => summaryOf(ofCollection));
 }
 
-function summaryOf({ mission, productType }: Part, parts: readonly Part[]): CollectionSummary {
-  const extreme = (choose: typeof Math.min, name: (typeof minima | typeof maxima)[number]) => {
+function summaryOf(parts: readonly Part[]): CollectionSummary {
+  const { mission = null, productType = null } = parts[0] ?? {};
+  type NumberName = Exclude<keyof Part, ListName | 'mission' | 'productType'>;
+  const extreme = (choose: typeof Math.min, name: NumberName) => {
     const values = parts.flatMap((part) => part[name] ?? []);
     return values.length === 0 ? null : choose(...values);
   };
-  const [sensingStartUs = null, cloudCoverMin = null, west = null, south = null] = minima.map(
-    (name) => extreme(Math.min, name),
-  );
-  const [sensingEndUs = null, cloudCoverMax = null, east = null, north = null] = maxima.map(
-    (name) => extreme(Math.max, name),
-  );
-  const [constellations = [], platforms = [], orbitDirections = [], levels = []] = lists.map(
-    (name) => {
-      const texts = parts.flatMap((part) => JSON.parse(part[name]) as (string | null)[]);
-      return [...new Set(texts.filter((text) => text !== null))].sort();
-    },
-  );
+  const listOf = (name: ListName) => {
+    const texts = parts.flatMap((part) => JSON.parse(part[name]) as (string | null)[]);
+    return [...new Set(texts.filter((text) => text !== null))].sort();
+  };
+  const [west, south] = [extreme(Math.min, 'west'), extreme(Math.min, 'south')];
+  const [east, north] = [extreme(Math.max, 'east'), extreme(Math.max, 'north')];
   const isKnown = west !== null && south !== null && east !== null && north !== null;
   return {
-    ...{ mission, productType, sensingStartUs, sensingEndUs, cloudCoverMin, cloudCoverMax },
-    ...{ constellations, platforms, orbitDirections, levels },
+    ...{ mission, productType },
     products: parts.reduce((sum, part) => sum + part.products, 0),
+    sensingStartUs: extreme(Math.min, 'sensingStartUs'),
+    sensingEndUs: extreme(Math.max, 'sensingEndUs'),
+    cloudCoverMin: extreme(Math.min, 'cloudCoverMin'),
+    cloudCoverMax: extreme(Math.max, 'cloudCoverMax'),
+    constellations: listOf('constellations'),
+    platforms: listOf('platforms'),
+    orbitDirections: listOf('orbitDirections'),
+    levels: listOf('levels'),
     // The index stores 32 bits and widens the box (decision 53).
     box: isKnown
       ? {

@@ -9,23 +9,18 @@ import {
 import { serveThread } from '../../../store/engine/thread.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import {
-  currentProductFile,
   damagedIndex,
   indexedPosition,
+  isCurrentFile,
   isDamage,
   isReportedDamaged,
+  type OpenIndex,
   openProductsForReading,
   readLog,
   replacedIndex,
   reportDamage,
 } from './product-file.ts';
-import {
-  countProducts,
-  eventPage,
-  type LongQuery,
-  type OpenedIndex,
-  productPage,
-} from './product-queries.ts';
+import { countProducts, eventPage, type LongQuery, productPage } from './product-queries.ts';
 import { countFacets, measureTimeliness, summarizeCollections } from './product-statistics.ts';
 
 const operations = {
@@ -41,16 +36,14 @@ const operations = {
 };
 export type ProductOperations = typeof operations;
 
-export default serveThread<LongQuery & OpenedIndex>(({ dataDir }) => {
+export default serveThread<LongQuery & OpenIndex>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
-  let opened: { index: Database; inode: number } | undefined;
-  const isCurrent = ({ index, inode }: Pick<OpenedIndex, 'index' | 'inode'>) =>
-    index.name === currentProductFile(dataDir) && inodeOf(index.name) === inode;
+  let opened: OpenIndex | undefined;
   /** Reopens the index when the current file was replaced. Throws `unavailable` while there is no index. */
   const openIndex = () => {
-    if (opened !== undefined && isCurrent(opened) && !isReportedDamaged(opened.index.name)) {
-      return opened;
-    }
+    const isUsable =
+      opened && isCurrentFile(dataDir, opened) && !isReportedDamaged(opened.index.name);
+    if (opened !== undefined && isUsable) return opened;
     closeUnlessInUse(opened?.index);
     opened = undefined;
     const index = openProductsForReading(dataDir);
@@ -63,7 +56,7 @@ export default serveThread<LongQuery & OpenedIndex>(({ dataDir }) => {
     failure: (error, query) => {
       if (query === undefined || !isDamage(error)) return error;
       // A long query reads from a file that may have been replaced.
-      if (!isCurrent(query)) return replacedIndex(error);
+      if (!isCurrentFile(dataDir, query)) return replacedIndex(error);
       reportDamage(query.index.name);
       return damagedIndex(error);
     },

@@ -128,7 +128,7 @@ function writeRecord(
   const { DeletionCause: cause } = record;
   const { deleted, deletionDateUs } = currentOf(state);
   const deletionCause = deleted && typeof cause === 'string' ? cause : null;
-  const identity = { productId, name: productName, deletionDateUs, deletionCause };
+  const identity = { productId, productName, deletionDateUs, deletionCause };
   const complete = completeRecord(record, identity);
   const view = productView(complete);
   const columns = deriveColumns(view, complete, productName);

@@ -63,6 +63,7 @@ describe('the indexed notifications', () => {
       { position: 2, event: 'created', notificationUs: date, ...of(second) },
       { position: 1, event: 'created', subscription: 'east', ...of(first) },
     ]);
+    for (const { product } of events) expect(product).not.toHaveProperty('footprint');
   });
 
   it('are limited by each condition, and complete over pages of any size', async () => {

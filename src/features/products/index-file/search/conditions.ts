@@ -22,7 +22,7 @@ import {
 } from '../../../../filter/products.ts';
 import { asTruth, attributeReading, literalDate } from '../../../../filter/values.ts';
 import { type Database, prepared } from '../../../../store/engine/database.ts';
-import { columnOfAttribute, columnOfField } from '../product-schema.ts';
+import { columnOfAttribute, columnOfField, productIndexes } from '../product-schema.ts';
 
 /** An SQL expression or statement, with the values of its parameters. */
 export interface SqlCondition {
@@ -59,6 +59,11 @@ export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition
     sql: `(${left.sql} ${operator} ${right.sql})`,
     values: [...left.values, ...right.values],
   };
+}
+
+/** Returns the condition for a value that a query sets; none for an absent value. */
+export function conditionIf(sql: string, value: string | number | undefined): SqlCondition[] {
+  return value === undefined ? [] : [{ sql, values: [value] }];
 }
 
 /** Returns null if no part of the filter can be answered without records. */
@@ -221,50 +226,31 @@ function nameCondition({ field, function: operation, text }: TextNode): Prefilte
   return { sql: `substr(p.name, ${part}) = ?`, values: [stored], exact };
 }
 
-/** Value of a row in an order. */
+/** Value of a row in an order, and the index of the values, if any. */
 interface OrderValue {
   sql: string;
-  /** Index of the values, if any, and the condition of its rows. */
-  index?: string;
-  where?: string;
+  index: (typeof productIndexes)[number] | undefined;
   read(row: ProductRow): string | number | null;
 }
 
+function orderValue(column: string, read: OrderValue['read']): OrderValue {
+  const index = productIndexes.find(({ columns }) => columns.join() === column);
+  return { sql: `p.${column}`, index, read };
+}
+
 const orders: Readonly<Record<Exclude<OrderTerm['by'], 'received'>, OrderValue>> = {
-  datetime: {
-    sql: 'p.datetime_us',
-    index: 'product_by_datetime',
-    read: (row) => row.sensingStartUs ?? row.publicationDateUs ?? row.receivedAtUs,
-  },
-  'ContentDate/Start': {
-    sql: 'p.sensing_start_us',
-    index: 'product_by_sensing',
-    read: (row) => row.sensingStartUs,
-  },
-  'ContentDate/End': {
-    sql: 'p.sensing_end_us',
-    index: 'product_by_sensing_end',
-    read: (row) => row.sensingEndUs,
-  },
-  PublicationDate: {
-    sql: 'p.publication_us',
-    index: 'product_by_publication',
-    read: (row) => row.publicationDateUs,
-  },
-  ModificationDate: {
-    sql: 'p.modification_us',
-    index: 'product_by_modification',
-    read: (row) => row.modificationDateUs,
-  },
-  DeletionDate: {
-    sql: 'p.deletion_us',
-    index: 'product_by_deletion',
-    where: 'p.deleted = 1',
-    read: (row) => row.deletionDateUs,
-  },
-  Name: { sql: 'p.name', index: 'product_by_name', read: (row) => row.productName },
-  Id: { sql: 'p.product_id', index: 'product_by_id', read: (row) => row.productId },
-  cloudCover: { sql: 'p.cloud_cover', read: (row) => row.cloudCoverPercent },
+  datetime: orderValue(
+    'datetime_us',
+    (row) => row.sensingStartUs ?? row.publicationDateUs ?? row.receivedAtUs,
+  ),
+  'ContentDate/Start': orderValue('sensing_start_us', (row) => row.sensingStartUs),
+  'ContentDate/End': orderValue('sensing_end_us', (row) => row.sensingEndUs),
+  PublicationDate: orderValue('publication_us', (row) => row.publicationDateUs),
+  ModificationDate: orderValue('modification_us', (row) => row.modificationDateUs),
+  DeletionDate: orderValue('deletion_us', (row) => row.deletionDateUs),
+  Name: orderValue('name', (row) => row.productName),
+  Id: orderValue('product_id', (row) => row.productId),
+  cloudCover: orderValue('cloud_cover', (row) => row.cloudCoverPercent),
 };
 
 export interface Order {
@@ -329,11 +315,11 @@ function further({ sql, direction }: Order['terms'][number], value: string | num
 export function scansAfter(order: Order, after: ProductKey | undefined): SqlCondition[] | null {
   const { terms, direction } = order;
   const [term, second] = terms;
-  if (term?.index === undefined || term.direction !== direction || second !== undefined)
-    return null;
+  const { index } = term ?? {};
+  if (index === undefined || term?.direction !== direction || second !== undefined) return null;
   const scan = (sql: string, ...values: SqlCondition['values']): SqlCondition => ({
-    sql: `SELECT p.id FROM product p INDEXED BY ${term.index}
-      WHERE ${term.where ?? 'TRUE'} AND ${sql} ORDER BY ${orderBy(order)} LIMIT ?`,
+    sql: `SELECT p.id FROM product p INDEXED BY ${index.name}
+      WHERE ${index.where ?? 'TRUE'} AND ${sql} ORDER BY ${orderBy(order)} LIMIT ?`,
     values,
   });
   const all = scan(`${term.sql} IS NOT NULL`);

@@ -44,17 +44,9 @@ export interface Driver {
   scansCommon: boolean;
 }
 
-/** Indexes of one or two columns of products. */
-const columnIndexes = Object.entries({ product_by_id: 'product (product_id)', ...productIndexes })
-  .map(([name, definition]) => {
-    const [, columns, where] = /^product \((.*?)\)(?: WHERE (.*))?$/.exec(definition) ?? [];
-    return { name, columns: columns?.split(', ') ?? [], where };
-  })
-  .filter(({ columns }) => columns.length > 0);
-
 /** Returns the drivers for the terms of an `and`, in any order; none if no index can help. */
 export function driversOf(terms: readonly Term[], index: Database): Driver[] {
-  const byColumn = columnIndexes.flatMap((one) => columnDriver(one, terms) ?? []);
+  const byColumn = productIndexes.flatMap((one) => columnDriver(one, terms) ?? []);
   const others = terms.flatMap(({ tree }) => {
     if (tree.node === 'text') return nameDriver(tree, index) ?? [];
     if (tree.node === 'intersects') return boxDriver(tree, terms) ?? [];
@@ -65,7 +57,7 @@ export function driversOf(terms: readonly Term[], index: Database): Driver[] {
 
 /** A second column of the index narrows it further. */
 function columnDriver(
-  { name, columns, where }: (typeof columnIndexes)[number],
+  { name, columns, where }: (typeof productIndexes)[number],
   terms: readonly Term[],
 ): Driver | null {
   const [own, further] = [0, 1].map((i) =>

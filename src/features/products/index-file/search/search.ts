@@ -5,9 +5,9 @@ import type { Entity, FilterTree } from '../../../../filter/filter-tree.ts';
 import type { ProductView } from '../../../../filter/product-view.ts';
 import type { ProductKey, ProductQuery } from '../../../../filter/products.ts';
 import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
-import type { StoredFootprint } from '../product-schema.ts';
-import { rowColumns, type SelectedRow } from '../product-schema.ts';
+import { type Candidate, rowColumns } from '../product-schema.ts';
 import {
+  conditionIf,
   joined,
   type Order,
   orderBy,
@@ -64,16 +64,18 @@ export function planSearch(
   const { fromUs, untilUs } = received;
   const needsFootprint = byRecords.every(isAboutFootprint) ? 'footprint' : 'record';
   const needs = byRecords.length === 0 ? 'nothing' : needsFootprint;
-  const always: (SqlCondition | null)[] = [
-    // A literal, so that SQLite can use the partial index of tombstones.
-    { sql: entity === null ? 'TRUE' : `p.deleted = ${entity === 'Products' ? 0 : 1}`, values: [] },
-    fromUs === undefined ? null : { sql: 'p.received_at_us >= ?', values: [fromUs] },
-    untilUs === undefined ? null : { sql: 'p.received_at_us < ?', values: [untilUs] },
-    subscription === undefined ? null : { sql: notifiedFor, values: [subscription] },
-  ];
   return {
     terms,
-    always: always.filter((one) => one !== null),
+    always: [
+      // A literal, so that SQLite can use the partial index of tombstones.
+      {
+        sql: entity === null ? 'TRUE' : `p.deleted = ${entity === 'Products' ? 0 : 1}`,
+        values: [],
+      },
+      ...conditionIf('p.received_at_us >= ?', fromUs),
+      ...conditionIf('p.received_at_us < ?', untilUs),
+      ...conditionIf(notifiedFor, subscription),
+    ],
     drivers: driversOf(terms, index),
     needs,
     footprints: footprints !== false || needs === 'footprint',
@@ -94,9 +96,6 @@ export function conditionOf({ terms, always }: SearchPlan, driver: Driver | null
   const left = terms.filter(({ tree }) => tree !== driver?.covers);
   return joined('AND', [...always, ...left.flatMap(({ prefilter }) => prefilter ?? [])]);
 }
-
-/** A row to check, with the stored footprint if the plan has footprints. */
-export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
 
 /** A statement that returns candidates in order, or a key: the search may stop here, and continue after it. */
 type Step = SqlCondition | { after: ProductKey };

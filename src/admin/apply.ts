@@ -20,6 +20,7 @@ import {
   statusEntry,
 } from './changes.ts';
 import {
+  type ApplyOptions,
   type Difference,
   differencesOf,
   limitReached,
@@ -30,18 +31,6 @@ import {
   sortAccount,
 } from './differences.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
-
-export interface ApplyOptions {
-  desired: readonly DesiredSubscription[];
-  /** Names of `desired` that are configured in the file; undefined if the origins do not change. */
-  namesInFile?: ReadonlySet<string>;
-  /** Deletes obsolete subscriptions, or all of one managed name. */
-  prune?: boolean | string;
-  /** By default true. Maintenance adopts nothing without a decision of the user. */
-  adoptsPull?: boolean;
-  /** Changes nothing except the status of registered subscriptions. */
-  onlyStatus?: boolean;
-}
 
 /** Why an account is changed, and how its endpoint is checked. */
 export interface ApplyReason {
@@ -65,8 +54,7 @@ type Account = Pick<PlanInput, 'listed' | 'registrations'>;
 
 const planOf = (options: ApplyOptions, account: Account, context: AccountContext) =>
   differencesOf({
-    ...{ adoptsPull: true, prune: false, ...options, ...account },
-    ...{ publicUrl: context.publicUrl, limits: context.limits },
+    ...{ ...options, ...account, publicUrl: context.publicUrl, limits: context.limits },
     hasCredentials: ({ credentialsDigest: digest }) =>
       context.credentials === null || isDigestOf(digest, context.credentials),
   });
@@ -94,7 +82,7 @@ export async function applyDesired(
   const run: Run = {
     ...{ options, why },
     digest: context.credentials && digestCredentials(context.credentials, context.newSecret()),
-    ...{ before: new Map(), touched: new Set(), sent: new Set(), createdAtUs: new Map() },
+    ...{ touched: new Set(), sent: new Set(), createdAtUs: new Map() },
     // An account that is already beyond the limits may stay there.
     context: {
       ...context,
@@ -144,14 +132,12 @@ interface Run {
   why: ApplyReason;
   /** Digest of the credentials of the context; null without credentials. */
   digest: string | null;
-  /** By name: the registration before the run. */
-  before: Map<string, Registration | undefined>;
   /** Names of which this run has or may have changed something. */
   touched: Set<string>;
   /** Keys of confirmed requests: none is sent twice. */
   sent: Set<string>;
-  /** By name: the time before the request that created it; null for a replacement, which is in effect at its end. */
-  createdAtUs: Map<string, number | null>;
+  /** By name: the time before the request that created it. A replacement is not included: it is in effect at its end. */
+  createdAtUs: Map<string, number>;
 }
 
 /** Lists the account, and records which subscriptions run: from this, gaps are opened and closed. */
@@ -202,7 +188,6 @@ async function send(
   const { administration, nowUs } = run.context;
   const { name, desired } = difference;
   const known = registrations.find((one) => one.name === name);
-  if (!run.before.has(name)) run.before.set(name, known);
   const save = desired === null ? undefined : registrationFor(desired, known, difference, run);
   const isStatus = run.options.onlyStatus === true;
   if (save !== undefined && request.kind !== 'record' && !isStatus)
@@ -214,18 +199,15 @@ async function send(
     const isRefused = isAppError(error, 'conflict') || isAppError(error, 'invalid');
     if (isRefused && save !== undefined && !run.touched.has(name)) {
       // Nothing was changed: the earlier desired state stays.
-      const before = run.before.get(name);
       await administration.commit(
-        before === undefined ? { removeRegistration: name } : { save: before },
+        known === undefined ? { removeRegistration: name } : { save: known },
       );
     } else run.touched.add(name);
     throw error;
   }
   run.touched.add(name);
   const atUs = Math.min(done.atUs ?? nowUs(), nowUs());
-  if (request.kind === 'create') {
-    run.createdAtUs.set(name, difference.old.length === 0 ? atUs : null);
-  }
+  if (request.kind === 'create' && difference.old.length === 0) run.createdAtUs.set(name, atUs);
   // With the last subscription of a name goes its registration: otherwise, maintenance could recreate it.
   const isLast = request.kind === 'delete' && difference.old.length === 1;
   const isRemoved = desired === null && (request.kind === 'record' || isLast);
@@ -288,20 +270,18 @@ async function create(
 }
 
 async function edit(
-  {
-    current: { id, ...current },
-    edit: { status, endpoint, credentials },
-  }: Extract<Request, { kind: 'edit' }>,
+  { current, edit: { credentials, ...rest } }: Extract<Request, { kind: 'edit' }>,
   { name, adopted }: Difference,
   { context, digest }: Run,
 ): Promise<Done> {
+  const { id } = current;
+  const { status, endpoint } = rest;
   // The catalogue may refuse to read the queue of a paused subscription.
-  if (status === 'paused') await drain(name, { id, ...current }, context);
+  if (status === 'paused') await drain(name, current, context);
   const beganAtUs = context.nowUs();
   await context.client.edit(id, {
-    ...(status === undefined ? {} : { status }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(credentials === undefined ? {} : { credentials: requireCredentials(context) }),
+    ...rest,
+    ...(credentials && { credentials: requireCredentials(context) }),
   });
   const fields = {
     ...(credentials === undefined ? {} : { credentialsDigest: digest }),

@@ -63,19 +63,29 @@ export interface Plan {
   isTooLarge: boolean;
 }
 
-export interface PlanInput {
+/** The desired state of an account, and how it may be reached. */
+export interface ApplyOptions {
   desired: readonly DesiredSubscription[];
+  /**
+   * Names in `earshot.config.ts`, also of subscriptions that are not in `desired`; undefined if the origins do not
+   * change.
+   */
+  namesInFile?: ReadonlySet<string>;
+  /** Deletes obsolete subscriptions, or all of one managed name. */
+  prune?: boolean | string;
+  /**
+   * Adopts unmanaged pull subscriptions with the desired events and filter. By default true; maintenance adopts nothing
+   * without a decision of the user.
+   */
+  adoptsPull?: boolean;
+  /** Changes nothing except the status of registered subscriptions. */
+  onlyStatus?: boolean;
+}
+
+export interface PlanInput extends ApplyOptions {
   listed: readonly CatalogueSubscription[];
   registrations: readonly Registration[];
   publicUrl: string | null;
-  /** Adopts unmanaged pull subscriptions with the desired events and filter. */
-  adoptsPull: boolean;
-  /** Names in `earshot.config.ts`, also of subscriptions that are not in `desired`. */
-  namesInFile?: ReadonlySet<string> | undefined;
-  /** Deletes obsolete subscriptions, or all of one managed name. */
-  prune: boolean | string;
-  /** Changes nothing except the status of registered subscriptions. */
-  onlyStatus?: boolean | undefined;
   limits: AccountLimits;
   /** True when the catalogue already has the desired credentials. */
   hasCredentials: (registration: Registration) => boolean;
@@ -83,7 +93,7 @@ export interface PlanInput {
 
 /** Compares the desired state with the account. Pure. */
 export function differencesOf(input: PlanInput): Plan {
-  const { desired, listed, registrations, prune, namesInFile } = input;
+  const { desired, listed, registrations, limits, prune, adoptsPull = true, namesInFile } = input;
   const { managed, unmanaged } = sortAccount(listed, input);
   const known = new Map(registrations.map((one) => [one.name, one]));
   const others = [...unmanaged];
@@ -91,7 +101,7 @@ export function differencesOf(input: PlanInput): Plan {
   const unchanged: string[] = [];
   for (const one of desired) {
     const own = [...(managed.get(one.name) ?? [])];
-    const adopted = input.adoptsPull ? adoptable(one, own, others) : undefined;
+    const adopted = adoptsPull ? adoptable(one, own, others) : undefined;
     if (adopted !== undefined) own.push(...others.splice(others.indexOf(adopted), 1));
     const findDifference = input.onlyStatus ? statusDifferenceOf : differenceOf;
     const difference = findDifference(one, own, known.get(one.name), input);
@@ -101,11 +111,9 @@ export function differencesOf(input: PlanInput): Plan {
   const names = new Set(desired.map(({ name }) => name));
   const isConfigured = (name: string) =>
     names.has(name) || namesInFile?.has(name) || known.get(name)?.origin === 'flags';
-  const obsolete = [...new Set([...managed.keys(), ...known.keys()])].filter(
-    (name) => !isConfigured(name),
-  );
-  const ofName = [...managed.keys(), ...known.keys()].find((name) => name === prune);
-  for (const name of prune === true ? obsolete : ofName === undefined ? [] : [ofName]) {
+  const present = [...new Set([...managed.keys(), ...known.keys()])];
+  const obsolete = present.filter((name) => !isConfigured(name));
+  for (const name of prune === true ? obsolete : present.filter((name) => name === prune)) {
     found.push({ ...nothing, name, desired: null, old: managed.get(name) ?? [] });
   }
   const counts = countsOf(listed);
@@ -113,14 +121,17 @@ export function differencesOf(input: PlanInput): Plan {
   const sorted = found
     .map((one) => ({ ...one, effect: effectOf(one) }))
     .toSorted((a, b) => a.effect.total - b.effect.total || a.effect.running - b.effect.running);
-  let before = counts;
+  let { running, total } = counts;
   const differences = sorted.map((one) => {
-    const way = wayOf(one, before, input.limits);
-    const { running, total } = one.effect;
-    before = { running: before.running + running, total: before.total + total };
+    const way = wayOf(one, { running, total }, limits);
+    running += one.effect.running;
+    total += one.effect.total;
     return { ...one, way };
   });
-  const isTooLarge = exceeds(differences, counts, input.limits);
+  // An account that is already beyond a limit may stay there.
+  const isTooLarge =
+    running > Math.max(limits.runningMax, counts.running) ||
+    total > Math.max(limits.totalMax, counts.total);
   return { differences, unchanged, obsolete, unmanaged: others, counts, isTooLarge };
 }
 
@@ -164,7 +175,8 @@ export function differenceOf(
   const edit: Edit = {};
   const endpoint = endpointFor(publicUrl, desired);
   if (endpoint !== null) {
-    if (!isSameEndpoint(current.endpoint, endpoint)) edit.endpoint = endpoint;
+    if (URL.parse(current.endpoint ?? '')?.href !== new URL(endpoint).href)
+      edit.endpoint = endpoint;
     // The credentials of an unregistered subscription are not known.
     if (!isRegistered || !hasCredentials(registration)) edit.credentials = true;
   }
@@ -227,12 +239,6 @@ export function fixedDifferences(desired: Defined, current: Defined): FixedPrope
   ];
 }
 
-/** Compares two endpoints as URLs; both may be null. */
-function isSameEndpoint(one: string | null, other: string | null): boolean {
-  if (one === null || other === null) return one === other;
-  return URL.parse(one)?.href === URL.parse(other)?.href;
-}
-
 /**
  * Sorts the subscriptions of an account. Managed are those whose id is registered, or whose endpoint is under the public
  * URL. Cancelled ones are left out: they no longer exist.
@@ -281,19 +287,6 @@ function wayOf(
   if (current === null && old.length > 0 && total >= totalMax) return 'delete-first';
   const starts = desired?.status === 'running' && current?.status !== 'running';
   return starts && old.some(isRunning) && running >= runningMax ? 'switch' : 'overlap';
-}
-
-/** Returns true if the differences would exceed a limit, beyond the present counts. */
-function exceeds(
-  differences: readonly Difference[],
-  counts: Plan['counts'],
-  { runningMax, totalMax }: AccountLimits,
-): boolean {
-  const maxima = { running: runningMax, total: totalMax };
-  return (['running', 'total'] as const).some((key) => {
-    const after = differences.reduce((sum, one) => sum + effectOf(one)[key], counts[key]);
-    return after > Math.max(maxima[key], counts[key]);
-  });
 }
 
 /** A request to the catalogue; `record` needs none. */

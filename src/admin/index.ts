@@ -10,9 +10,6 @@ declare module '../core/cli/command.ts' {
   interface PartUses {
     account?: AccountUse;
   }
-}
-
-declare module '../core/cli/command.ts' {
   interface Parts {
     /** The catalogue account; locked unless the command only reads. */
     account: OpenedAccount;

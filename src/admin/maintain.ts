@@ -202,12 +202,10 @@ async function act(
   if (action === null) return null;
   const why = { actor: 'maintain', reason, skipProbe } as const;
   try {
-    // Only the status: other differences are changes of a person.
-    if (action === 'resume') await changeStatus(name, 'running', context, why);
-    else {
-      const desired = [{ name, type, events, filter, status }];
-      await applyDesired({ desired, adoptsPull: false }, context, why);
-    }
+    const desired = [{ name, type, events, filter, status }];
+    // Other differences than the status are changes of a person.
+    const onlyStatus = action === 'resume';
+    await applyDesired({ desired, onlyStatus, adoptsPull: false }, context, why);
     return null;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -90,16 +90,15 @@ export function createSubscriptionClient(options: {
   async function create(subscription: NewSubscription) {
     const body = bodyOf(subscription);
     const { address } = subscription;
-    const secrets = address === null ? [] : secretsOf(address.credentials);
+    const secrets = secretsOf(address?.credentials);
     const purpose = 'create the subscription';
     const { json } = await call({ method: 'POST', url: all, body, purpose, secrets });
     return readSubscription(json);
   }
 
   async function edit(id: string, changes: SubscriptionEdit) {
-    const body = changedProperties(changes);
-    if (Object.keys(body).length === 0) return;
-    const secrets = changes.credentials === undefined ? [] : secretsOf(changes.credentials);
+    const body = propertiesOf(changes);
+    const secrets = secretsOf(changes.credentials);
     const purpose = `change ${named(id)}`;
     const { json } = await call({ method: 'PATCH', url: one(id), body, purpose, id, secrets });
     if (changes.status !== undefined) requireStatus(changes.status, readSubscription(json));
@@ -131,7 +130,9 @@ function requireStatus(requested: RequestedStatus, shown: CatalogueSubscription 
 }
 
 /** Returns the password, and its encoding in the Basic header of a delivery. */
-function secretsOf({ username, password }: EndpointCredentials): string[] {
+function secretsOf(credentials: EndpointCredentials | undefined): string[] {
+  if (credentials === undefined) return [];
+  const { username, password } = credentials;
   return [password, Buffer.from(`${username}:${password}`).toString('base64')];
 }
 
@@ -139,24 +140,21 @@ function secretsOf({ username, password }: EndpointCredentials): string[] {
 function bodyOf({ events, filter, status, address }: NewSubscription) {
   return {
     SubscriptionType: address === null ? 'pull' : 'push',
-    SubscriptionEvent: [...events],
-    ...(filter === '' ? {} : { FilterParam: filter }),
+    SubscriptionEvent: events,
+    FilterParam: filter === '' ? undefined : filter,
     StageOrder: false,
     Priority: 1,
-    ...changedProperties({ status, ...address }),
+    ...propertiesOf({ status, ...address }),
   };
 }
 
-function changedProperties({ status, endpoint, credentials }: SubscriptionEdit) {
+/** Undefined values are not sent. */
+function propertiesOf({ status, endpoint, credentials }: SubscriptionEdit) {
   return {
-    ...(status === undefined ? {} : { Status: status }),
-    ...(endpoint === undefined ? {} : { NotificationEndpoint: endpoint }),
-    ...(credentials === undefined
-      ? {}
-      : {
-          NotificationEpUsername: credentials.username,
-          NotificationEpPassword: credentials.password,
-        }),
+    Status: status,
+    NotificationEndpoint: endpoint,
+    NotificationEpUsername: credentials?.username,
+    NotificationEpPassword: credentials?.password,
   };
 }
 

@@ -1,9 +1,10 @@
 /** `earshot register`: applies the desired subscriptions to the catalogue account. */
 import { Option } from 'commander';
 import type { Registration } from '../../admin/account.ts';
-import { type ApplyOptions, applyDesired, readPlan } from '../../admin/apply.ts';
+import { applyDesired, readPlan } from '../../admin/apply.ts';
 import {
   type AccountLimits,
+  type ApplyOptions,
   type Difference,
   limitReached,
   type Plan,

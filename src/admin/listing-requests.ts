@@ -155,12 +155,22 @@ function retryDelayMs(
   const isRedirect = typeof status === 'number' && status >= 300 && status < 400;
   const isPassing = code === 'too_many' || (code === 'unavailable' && !isRedirect && !isFinal);
   if (!isPassing) return null;
-  const longestMs = Math.min(timing.retryDelayMs * 2 ** (failures - 1), timing.retryDelayMsMax);
-  const ownMs = longestMs * (0.5 + random() / 2);
-  if (typeof retryAfterMs !== 'number') return ownMs;
-  if (retryAfterMs > timing.retryAfterMsMax) return null;
+  const askedMs = typeof retryAfterMs === 'number' ? retryAfterMs : null;
+  if (askedMs !== null && askedMs > timing.retryAfterMsMax) return null;
+  const range = { min: timing.retryDelayMs, max: timing.retryDelayMsMax };
+  return backoffMs(failures, range, askedMs, random);
+}
+
+/** Returns the delay after failures in sequence: doubled by each one up to `max`, or a longer one that was requested. */
+export function backoffMs(
+  failures: number,
+  { min, max }: { min: number; max: number },
+  requestedMs: number | null,
+  random: () => number,
+): number {
+  const ownMs = Math.min(max, min * 2 ** (failures - 1)) * (0.5 + random() / 2);
   // Jitter, because other clients retry at the same time.
-  return Math.max(ownMs, retryAfterMs + timing.retryDelayMs * random());
+  return requestedMs === null ? ownMs : Math.max(ownMs, requestedMs + min * random());
 }
 
 type SentQuestion = Omit<PageQuestion, 'url'> & { url: string };

@@ -78,8 +78,8 @@ function createDrain(
 ): AccountContext['drain'] {
   const { nowUs, random, signal } = io;
   const queue = openPullQueue(config, io);
-  const takeTurn = createTurns(store.acquireLock);
-  const common = { queue, intake: store, takeTurn, nowUs, random, pause, log: silent };
+  const inTurn = createTurns(store.acquireLock);
+  const common = { queue, intake: store, inTurn, nowUs, random, pause, log: silent };
   return async (subscription) => {
     let isDelivered = false;
     const onDelivered = () => {

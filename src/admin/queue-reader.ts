@@ -3,11 +3,11 @@
  * crash at any point repeats at most one page, whose entries are known by their AckIds.
  */
 
-import type { AcquireLock, Release } from '../core/host/job.ts';
+import type { AcquireLock } from '../core/host/job.ts';
 import { errorFields, jittered } from '../core/host/job.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
 import type { Intake, Logger, Receipt } from '../core/terms/ports.ts';
-import { createPageSize } from './listing-requests.ts';
+import { backoffMs, createPageSize } from './listing-requests.ts';
 import {
   type Acknowledgement,
   type PullQueue,
@@ -21,8 +21,8 @@ import {
 export interface PullIntakeDeps {
   queue: PullQueue;
   intake: Pick<Intake, 'accept'>;
-  /** Waits until this reader may read a page; see `createTurns`. */
-  takeTurn: (signal: AbortSignal) => Promise<Release>;
+  /** Runs work when this reader may read a page; see `createTurns`. */
+  inTurn: RunInTurn;
   /** Called after entries were stored, before they are acknowledged. */
   onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
   nowUs: () => number;
@@ -31,6 +31,8 @@ export interface PullIntakeDeps {
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   log: Logger;
 }
+
+type RunInTurn = <Result>(work: () => Promise<Result>, signal: AbortSignal) => Promise<Result>;
 
 export interface PulledSubscription {
   name: string;
@@ -125,11 +127,8 @@ export function createQueueReader(
 /** Delay in milliseconds after this number of failures in sequence. */
 function retryDelayMs(failures: number, error: unknown, random: () => number): number {
   const asked = error instanceof AppError ? error.facts.retryAfterMs : null;
-  const ownMs = Math.min(retryMs.max, retryMs.min * 2 ** (failures - 1)) * (0.5 + random() / 2);
-  // Jitter, because other clients retry at the same time.
-  if (typeof asked === 'number')
-    return Math.max(ownMs, Math.min(asked, retryMs.requestedMax) + retryMs.min * random());
-  return ownMs;
+  const askedMs = typeof asked === 'number' ? Math.min(asked, retryMs.requestedMax) : null;
+  return backoffMs(failures, retryMs, askedMs, random);
 }
 
 /**
@@ -142,7 +141,7 @@ type State = ReturnType<typeof createState>;
 
 /** Creates the function that reads, stores and acknowledges one page, in its turn. */
 function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, state: State) {
-  const { queue, intake, takeTurn, nowUs } = deps;
+  const { queue, intake, inTurn, nowUs } = deps;
   const size = createPageSize(pageSizes);
   /** Last entries without an AckId: they stay in the queue until a later entry has one, and are stored once. */
   let stuck = Buffer.of();
@@ -183,62 +182,44 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
     return answer;
   };
 
-  return async (signal: AbortSignal): Promise<StepResult> => {
-    const release = await takeTurn(signal);
-    try {
-      const { entries, headers, entriesMax } = await read(signal);
-      const end = entries.findLastIndex(({ ackId }) => ackId !== null) + 1;
-      const page = entries.slice(0, end);
-      const ackId = page.at(-1)?.ackId ?? null;
-      if (ackId === null) {
-        const bytes = Buffer.concat(entries.map((entry) => entry.bytes));
-        if (!bytes.equals(stuck)) await store(entries, headers);
-        stuck = bytes;
-        if (entries.length >= readEntriesMax) return 'blocked';
-        // A smaller page after failures may hide later entries.
-        if (entries.length >= entriesMax) return 'last';
-        state.emptied();
-        return 'empty';
-      }
-      await store(page, headers);
-      const answer = await acknowledge(ackId);
-      state.acknowledged({ page, rest: entries[end], answer });
-      return answer.length === 0 ? 'last' : 'more';
-    } finally {
-      release();
+  const step = async (signal: AbortSignal): Promise<StepResult> => {
+    const { entries, headers, entriesMax } = await read(signal);
+    const end = entries.findLastIndex(({ ackId }) => ackId !== null) + 1;
+    const page = entries.slice(0, end);
+    const ackId = page.at(-1)?.ackId ?? null;
+    if (ackId === null) {
+      const bytes = Buffer.concat(entries.map((entry) => entry.bytes));
+      if (!bytes.equals(stuck)) await store(entries, headers);
+      stuck = bytes;
+      if (entries.length >= readEntriesMax) return 'blocked';
+      // A smaller page after failures may hide later entries.
+      if (entries.length >= entriesMax) return 'last';
+      state.emptied();
+      return 'empty';
     }
+    await store(page, headers);
+    const answer = await acknowledge(ackId);
+    state.acknowledged({ page, rest: entries[end], answer });
+    return answer.length === 0 ? 'last' : 'more';
   };
+  return (signal: AbortSignal) => inTurn(() => step(signal), signal);
 }
 
 /**
  * Creates the turns to read a page: one reader at a time. Those of this program queue without a limit; programs
  * alternate, as each waits for `pull-next` before `pull`.
  */
-export function createTurns(acquireLock: AcquireLock): PullIntakeDeps['takeTurn'] {
+export function createTurns(acquireLock: AcquireLock): RunInTurn {
   let last: Promise<unknown> = Promise.resolve();
-  const acquire = async (signal: AbortSignal) => {
-    const leave = await acquireLock('pull-next', { waitMs: lockWaitMs, signal });
-    try {
-      return await acquireLock('pull', { waitMs: lockWaitMs, signal });
-    } finally {
-      leave();
-    }
-  };
-  return async (signal) => {
-    const before = last;
-    const ended = Promise.withResolvers<void>();
-    last = ended.promise;
-    await before;
-    try {
-      const release = await acquire(signal);
-      return () => {
-        release();
-        ended.resolve();
-      };
-    } catch (error) {
-      ended.resolve();
-      throw error;
-    }
+  return (work, signal) => {
+    const options = { waitMs: lockWaitMs, signal };
+    const turn = last.then(async () => {
+      const leave = await acquireLock('pull-next', options);
+      const release = await acquireLock('pull', options).finally(leave);
+      return work().finally(release);
+    });
+    last = turn.catch(() => undefined);
+    return turn;
   };
 }
 

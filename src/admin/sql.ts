@@ -70,10 +70,7 @@ type Stored<Row> = Omit<Row, 'events'> & { events: string };
 
 export const reads = {
   registrations(database: Database): Registration[] {
-    const sql = 'SELECT state FROM registration ORDER BY name';
-    const states = prepared<[], string>(database, sql).pluck().all();
-    // Written only by this module, as the states of queues.
-    return states.map((state) => JSON.parse(state) as Registration);
+    return statesOf<Registration>(database, 'SELECT state FROM registration ORDER BY name');
   },
 
   /** Returns entries by id, newest first: times are not in order after the clock was set back. */
@@ -108,11 +105,15 @@ export const reads = {
   },
 
   queues(database: Database): QueueState[] {
-    const sql = 'SELECT state FROM pull_queue ORDER BY subscription';
-    const states = prepared<[], string>(database, sql).pluck().all();
-    return states.map((state) => JSON.parse(state) as QueueState);
+    return statesOf<QueueState>(database, 'SELECT state FROM pull_queue ORDER BY subscription');
   },
 };
+
+/** Returns states, which only this module writes. */
+function statesOf<State>(database: Database, sql: string): State[] {
+  const states = prepared<[], string>(database, sql).pluck().all();
+  return states.map((state) => JSON.parse(state) as State);
+}
 
 export const writes = {
   /**

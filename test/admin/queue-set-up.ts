@@ -41,7 +41,7 @@ export async function openPullSetUp(
   const deps: PullIntakeDeps = {
     queue,
     intake: store,
-    takeTurn: createTurns(store.acquireLock),
+    inTurn: createTurns(store.acquireLock),
     onDelivered: () => undefined,
     nowUs,
     random: () => 0.5,

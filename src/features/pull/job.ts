@@ -30,7 +30,7 @@ export function startPullIntake(
   const { nowUs, random } = io;
   const queue = openPullQueue(config, io);
   const deps = {
-    ...{ queue, intake: store, takeTurn: createTurns(store.acquireLock), onDelivered },
+    ...{ queue, intake: store, inTurn: createTurns(store.acquireLock), onDelivered },
     ...{ nowUs, random, pause, log },
   };
   const readers = new Map<string, RunningReader>();

@@ -5,7 +5,7 @@ import { formatDateUs } from '../core/terms/dates.ts';
 import type { SubscriptionEvent } from '../core/terms/subscription.ts';
 import { isBlankFilter } from '../filter/check.ts';
 import type { Entity } from '../filter/filter-tree.ts';
-import { type ListingPart, msOf, type ReadPage } from './page-readers.ts';
+import { type ListingPart, type ListingReading, msOf, type ReadPage } from './page-readers.ts';
 
 /** Maximum `$skip` of the catalogue (facts, filters 1). */
 const skipMax = 10_000;
@@ -136,7 +136,8 @@ function unreachable(ms: number, why: string): AppError {
     'unavailable',
     `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`,
     {
-      advice: `Run separate comparisons for the time before and the time after this date, or make the filter of the subscription more specific.`,
+      advice:
+        'Run separate comparisons for the time before and the time after this date, or make the filter of the subscription more specific.',
     },
   );
 }
@@ -145,7 +146,7 @@ function unreachable(ms: number, why: string): AppError {
 interface EventList {
   entity: Entity;
   /** Field with the date of the event. */
-  dateField: 'PublicationDate' | 'ModificationDate' | 'DeletionDate';
+  dateField: ListingReading['dateField'];
   expand: readonly string[];
 }
 
@@ -173,26 +174,18 @@ interface ListingQuestion {
 
 /** Builds a URL; `catalogueUrl` is without `/odata/v1` and trailing slash. */
 export function listingUrl(catalogueUrl: string, question: ListingQuestion): string {
-  const { list, filter, top, skip, count } = question;
-  const window = windowFilter(question);
-  const options: [name: string, value: string][] = [
-    ['$filter', isBlankFilter(filter) ? window : `(${filter}) and ${window}`],
-    ['$orderby', `${list.dateField} asc`],
-    ['$top', String(top)],
-    ...(skip === 0 ? [] : [['$skip', String(skip)] satisfies [string, string]]),
-    ...list.expand.map((part): [string, string] => ['$expand', part]),
-    ...(count ? [['$count', 'true'] satisfies [string, string]] : []),
-  ];
-  return `${catalogueUrl}/odata/v1/${list.entity}?${queryOf(options)}`;
-}
-
-function queryOf(options: readonly [name: string, value: string][]): string {
-  return options
-    .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)
-    .join('&');
-}
-
-function windowFilter({ list: { dateField }, sinceMs, untilMs }: ListingQuestion): string {
+  const { list, filter, sinceMs, untilMs, top, skip, count } = question;
+  const { dateField, entity, expand } = list;
   const date = (ms: number) => new Date(ms).toISOString();
-  return `${dateField} ge ${date(sinceMs)} and ${dateField} lt ${date(untilMs)}`;
+  const window = `${dateField} ge ${date(sinceMs)} and ${dateField} lt ${date(untilMs)}`;
+  const whole = isBlankFilter(filter) ? window : `(${filter}) and ${window}`;
+  const options = [
+    `$filter=${encodeURIComponent(whole.toWellFormed())}`,
+    `$orderby=${encodeURIComponent(`${dateField} asc`)}`,
+    `$top=${top}`,
+    ...(skip === 0 ? [] : [`$skip=${skip}`]),
+    ...expand.map((part) => `$expand=${part}`),
+    ...(count ? ['$count=true'] : []),
+  ];
+  return `${catalogueUrl}/odata/v1/${entity}?${options.join('&')}`;
 }

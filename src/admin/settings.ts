@@ -141,46 +141,35 @@ export type AccountConfig = ReturnType<typeof loadConfig<(typeof accountSections
 /** Account configuration with all settings that requests to the catalogue need. */
 export type CompleteAccountConfig = AccountConfig & { account: Account };
 
-/** `publicUrl` is true if a push subscription is involved. */
-interface AccountNeeds {
-  publicUrl: boolean;
-}
-
 /**
- * Loads the configuration for commands of the account. Throws `configuration`, also for a setting that is not set.
+ * Loads the configuration for commands of the account. `publicUrl` is true if a push subscription is involved. Throws
+ * `configuration`, also for a setting that is not set.
  */
 export function loadAccountConfig(
   environment: Environment,
-  needs: AccountNeeds,
+  needs: { publicUrl: boolean },
 ): CompleteAccountConfig {
   const complete = completeAccountConfig(loadConfig(environment, accountSections), needs);
   if (!('missing' in complete)) return complete;
-  throw new AppError('configuration', 'Settings are missing:', {
-    details: complete.missing,
-  });
+  throw new AppError('configuration', 'Settings are missing:', { details: complete.missing });
 }
 
 /** Returns the complete configuration, or sentences that name the missing settings. */
 export function completeAccountConfig(
   config: AccountConfig,
-  needs: AccountNeeds,
+  needs: { publicUrl: boolean },
 ): CompleteAccountConfig | { missing: string[] } {
   const { account, publicUrl } = config;
   const isUrlMissing = needs.publicUrl && publicUrl === undefined;
   if (account !== null && !isUrlMissing) return Object.freeze({ ...config, account });
-  const missing: string[] = [];
-  if (account === null) {
-    missing.push(
-      'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to the credentials of your catalogue account.',
-    );
-  }
-  if (isUrlMissing) {
-    missing.push(
-      'Set EARSHOT_PUBLIC_URL to the https URL at which the catalogue reaches the receiver. Without a public host, use pull subscriptions: `earshot register --pull`.',
-    );
-  }
+  const missing = [...(account === null ? [setAccount] : []), ...(isUrlMissing ? [setUrl] : [])];
   return { missing };
 }
+
+const setAccount =
+  'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to the credentials of your catalogue account.';
+const setUrl =
+  'Set EARSHOT_PUBLIC_URL to the https URL at which the catalogue reaches the receiver. Without a public host, use pull subscriptions: `earshot register --pull`.';
 
 function readEndpoint(reader: Reader<typeof known>) {
   const endpoint = readEndpointCredentials(reader);

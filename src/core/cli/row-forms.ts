@@ -206,7 +206,7 @@ export async function subscriptionNamesIn({ administration, completeness }: Name
 export async function requireSubscription(
   name: string | undefined,
   store: Names,
-  rows: AsyncIterable<unknown>,
+  rows: AsyncIterable<unknown> | Iterable<unknown>,
 ): Promise<void> {
   if (name === undefined) return;
   const known = await subscriptionNamesIn(store);

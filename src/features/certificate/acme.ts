@@ -24,18 +24,10 @@ import {
   writePair,
   writeState,
 } from './renewal.ts';
-
-export interface AcmeSettings extends Issue {
-  challenge: 'http-01' | 'tls-alpn-01';
-  httpListen: ChallengePlace['settings']['httpListen'];
-  email: string | undefined;
-  /** PEM of roots that are also trusted for the HTTPS of the authority. */
-  extraCaPem: string | undefined;
-  eab: { keyId: string; hmacKey: string } | undefined;
-}
+import type { AcmeConfig } from './settings.ts';
 
 export interface AcmeContext extends ChallengePlace {
-  settings: AcmeSettings;
+  settings: AcmeConfig;
   acquireLock: AcquireLock;
   nowUs: () => number;
   random: () => number;
@@ -224,10 +216,8 @@ async function saveAdvice(context: AcmeContext, { state, certificate }: Status):
   const readAdvice = async () => {
     const directory = await send(context, context.settings.directoryUrl);
     const { renewalInfo } = z.looseObject({ renewalInfo: z.string() }).parse(directory.data);
-    const { data } = await send(
-      context,
-      `${renewalInfo}/${certificateIdOf(certificate?.cert ?? '')}`,
-    );
+    const id = certificateIdOf(certificate?.cert ?? '');
+    const { data } = await send(context, `${renewalInfo}/${id}`);
     const { start, end } = renewalInfoSchema.parse(data).suggestedWindow;
     return Math.round(start + context.random() * Math.max(0, end - start));
   };

@@ -8,6 +8,7 @@ import { type ListenAddress, localUrl } from '../../core/http/network-address.ts
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 import { challengePath, writeSaved } from './renewal.ts';
+import type { AcmeConfig } from './settings.ts';
 
 const responseSchema = z.object({
   token: z.string(),
@@ -21,7 +22,7 @@ type ChallengeResponse = z.infer<typeof responseSchema>;
 /** Place of responses, and the processes that serve them. */
 export interface ChallengePlace {
   dataDir: string;
-  settings: { challenge: 'http-01' | 'tls-alpn-01'; httpListen: ListenAddress };
+  settings: Pick<AcmeConfig, 'challenge' | 'httpListen'>;
   /** Address of the public listener. */
   listen: ListenAddress;
   fetch: typeof fetch;
@@ -44,7 +45,7 @@ function readResponse(dataDir: string): ChallengeResponse | null {
 /** Starts a listener for http-01 challenges only. Rejects with `configuration` when the port cannot be opened. */
 export function startChallengeListener(
   dataDir: string,
-  { httpListen }: { httpListen: ListenAddress },
+  { httpListen }: Pick<AcmeConfig, 'httpListen'>,
 ): Promise<Listener> {
   return startListener({
     fetch: ({ url }) => {

@@ -50,22 +50,16 @@ export async function serveCertificate(
     }
   };
   const { nowUs, random, fetch } = io;
+  const own = { nowUs, random, fetch, log };
   const certificate: ServedCertificate = {
     ...(tls.kind === 'acme' ? { handshakeOnly: alpnAnswers(dataDir) } : {}),
     served: () => latest,
     follow: (listener) => {
       const timer = setInterval(reload, intervalMs, listener).unref();
       const place = { dataDir, listen: listener.address, intervalMs };
+      const renewed = () => reload(listener);
       const renewal =
-        tls.kind === 'acme'
-          ? startRenewal(tls, place, store, {
-              nowUs,
-              random,
-              fetch,
-              log,
-              renewed: () => reload(listener),
-            })
-          : null;
+        tls.kind === 'acme' ? startRenewal(tls, place, store, { ...own, renewed }) : null;
       const stop = async () => {
         clearInterval(timer);
         await renewal?.stop();

@@ -9,12 +9,11 @@ import { faultError } from '../../core/terms/faults.ts';
 import { jsonOf } from '../../core/terms/text.ts';
 import { checkKeyPair, type LoadedCertificate } from './certificate.ts';
 
-/** Folder in the data directory. */
-export const acmeFolderName = 'acme';
-const statePath = join(acmeFolderName, 'state.json');
-const pairPath = join(acmeFolderName, 'certificate.json');
+/** Files in the data directory. */
+const statePath = 'acme/state.json';
+const pairPath = 'acme/certificate.json';
 /** Response to the current challenge; removed after each order. */
-export const challengePath = join(acmeFolderName, 'challenge.json');
+export const challengePath = 'acme/challenge.json';
 
 /** The certificate that the settings request. */
 export interface Issue {

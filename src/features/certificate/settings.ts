@@ -11,7 +11,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 declare module '../../core/config/config.ts' {
   interface Config {
     tls: TlsConfig;
-    servedTls: Exclude<TlsConfig, { kind: 'off' }>;
+    servedTls: ServedTls;
     acme: AcmeConfig;
   }
   interface StartConfig {
@@ -88,16 +88,15 @@ type TlsReader = Reader<typeof known>;
 /** `off`: plain HTTP behind a proxy that terminates HTTPS. */
 export type TlsConfig = ReturnType<typeof readTls>;
 
+export type ServedTls = Exclude<TlsConfig, { kind: 'off' }>;
+
 /** Settings for orders at a certificate authority (RFC 8555). */
 export type AcmeConfig = ReturnType<typeof readAcme>;
 
 function readTls(reader: TlsReader) {
   const { value, failed, report, stop } = reader;
-  const [tls, cert, key] = [
-    value('EARSHOT_TLS'),
-    value('EARSHOT_TLS_CERT'),
-    value('EARSHOT_TLS_KEY'),
-  ];
+  const tls = value('EARSHOT_TLS');
+  const [cert, key] = [value('EARSHOT_TLS_CERT'), value('EARSHOT_TLS_KEY')];
   if (failed('EARSHOT_TLS')) return stop();
   if (tls === 'acme') return readAcme(reader);
   if (tls === 'off') {
@@ -109,10 +108,8 @@ function readTls(reader: TlsReader) {
     return stop();
   }
   if (cert !== undefined && key !== undefined) return { kind: 'files' as const, cert, key };
-  const missing: (keyof typeof known)[] = [
-    ...(cert === undefined ? ['EARSHOT_TLS_CERT' as const] : []),
-    ...(key === undefined ? ['EARSHOT_TLS_KEY' as const] : []),
-  ];
+  const both = ['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'] as const;
+  const missing = both.filter((name) => value(name) === undefined);
   report(
     missing[0] ?? null,
     `HTTPS needs ${missing.join(' and ')}.`,

@@ -23,7 +23,7 @@ import * as report from '../../core/terms/report.ts';
 import { lengthText, momentText, quoted } from '../../core/terms/text.ts';
 import { certificateFault, loadCertificateFiles } from './certificate.ts';
 import { renewalStatus } from './renewal.ts';
-import type { TlsConfig } from './settings.ts';
+import type { ServedTls, TlsConfig } from './settings.ts';
 
 const timeUs = z.number().nullable();
 
@@ -54,7 +54,7 @@ declare module '../../core/status/status.ts' {
 }
 
 /** Reads the certificate, the attempts to renew it, and their part of the status. Null: not known, or none. */
-export function readCertificateStatus(tls: Exclude<TlsConfig, { kind: 'off' }>, dataDir: string) {
+export function readCertificateStatus(tls: ServedTls, dataDir: string) {
   const own = tls.kind === 'acme' ? renewalStatus(dataDir, tls) : null;
   const { saved = null, state = null, renewsAtUs = null } = own ?? {};
   const certificate = tls.kind === 'files' ? loadCertificateFiles(tls) : saved;

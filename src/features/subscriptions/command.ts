@@ -11,7 +11,7 @@ import { confirm, jsonOption, limitOption, yesOption } from '../../core/cli/flag
 import type { Io } from '../../core/cli/io.ts';
 import { asCalled, isoTime, painter, printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { subscriptionNamesIn, unknownName } from '../../core/cli/row-forms.ts';
+import { requireSubscription, unknownName } from '../../core/cli/row-forms.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
@@ -20,7 +20,7 @@ import { filterText } from '../../core/terms/subscription.ts';
 import { momentText, printable } from '../../core/terms/text.ts';
 import { historyTable } from './report.ts';
 
-type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
+type Context = Io & Pick<Parts, 'account'>;
 
 const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
@@ -49,7 +49,7 @@ const resumeCommand = defineCommand('resume', {
 });
 
 async function changeStatus(
-  { account, ...io }: Context<'account'>,
+  { account, ...io }: Context,
   name: string,
   status: 'paused' | 'running',
 ): Promise<void> {
@@ -141,7 +141,7 @@ Examples:
 });
 
 async function show(
-  { account, ...io }: Context<'account'>,
+  { account, ...io }: Context,
   { json }: { json?: true },
   nameOrId: string,
 ): Promise<void> {
@@ -255,11 +255,7 @@ Examples:
   run: async (io, { limit, json }: { limit: number; json?: true }, name?: string) => {
     const asked = name === undefined ? { limit } : { subscription: name, limit };
     const entries = await io.reader.administration.history(asked);
-    if (entries.length === 0) {
-      const known = await subscriptionNamesIn(io.reader);
-      if (name !== undefined && !known.includes(name))
-        throw unknownName('subscription', name, known);
-    }
+    await requireSubscription(name, io.reader, entries);
     if (json) {
       const shown = entries.map(({ atUs, ...rest }) => ({ at: formatDateUs(atUs), ...rest }));
       await printJson(io.stdout, shown);

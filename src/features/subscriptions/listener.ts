@@ -1,7 +1,7 @@
 /** The page and the API of subscriptions. */
 
 import { z } from 'zod';
-import { type AdministrationReader, historyActions, historyActors } from '../../admin/account.ts';
+import { historyActions, historyActors } from '../../admin/account.ts';
 import { type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { choice, type PageRoute, stateForm } from '../../core/page/layout.ts';
@@ -16,7 +16,7 @@ import { subscriptionSchema } from './state.ts';
 /** Changes shown of each subscription. */
 const historyShown = 20;
 
-export const subscriptionsPage: PageRoute = {
+const subscriptionsPage: PageRoute = {
   path: '/subscriptions',
   label: 'Subscriptions',
   group: 'operation',
@@ -102,14 +102,7 @@ const subscriptionsSchema = z.object({
   ),
 });
 
-/** Returns the route. */
-export function subscriptionsRoute({
-  administration,
-  status,
-}: {
-  administration: AdministrationReader;
-  status: () => Promise<Status>;
-}): ApiRoute {
+function subscriptionsRoute({ administration, status }: ConsoleParts): ApiRoute {
   return apiRoute({
     path: '/api/subscriptions',
     operationId: 'listSubscriptions',

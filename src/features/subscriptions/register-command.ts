@@ -174,7 +174,6 @@ async function planAndApply(
   config: CompleteAccountConfig,
   io: Io,
 ): Promise<void> {
-  const { json = false } = flags;
   const plan = await readPlan(options, account);
   const isChange = plan.differences.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
@@ -190,9 +189,15 @@ async function planAndApply(
         ? limitReached(counts, account.limits, unused)
         : null;
   const applies = !readOnly && fault === null;
-  if (!json) await showPlan(plan, { json, applied: false }, account, io);
+  const { limits, publicUrl } = account;
+  if (!flags.json) await writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
   if (applies) await apply(plan, options, flags, account, io);
-  if (json) await showPlan(plan, { json, applied: applies && isChange }, account, io);
+  if (flags.json) {
+    const changes = plan.differences.map((one) => differenceJson(one, publicUrl));
+    const { unchanged, unmanaged } = plan;
+    const rest = { unchanged, obsolete, others: unmanaged.length, applied: applies && isChange };
+    await printJson(io.stdout, { changes, ...rest });
+  }
   if (fault !== null) throw fault;
 }
 
@@ -223,19 +228,6 @@ async function apply(
 
 const skippedProbe =
   'The endpoint was not checked. If the endpoint does not answer, the catalogue retries each notification three times and then drops it.';
-
-async function showPlan(
-  plan: Plan,
-  { json, applied }: { json: boolean; applied: boolean },
-  { limits, publicUrl }: OpenedAccount,
-  io: Io,
-): Promise<void> {
-  if (!json) return writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
-  const { differences, unchanged, obsolete, unmanaged } = plan;
-  const changes = differences.map((one) => differenceJson(one, publicUrl));
-  const shown = { changes, unchanged, obsolete, others: unmanaged.length, applied };
-  await printJson(io.stdout, shown);
-}
 
 /** Subscription of the flags; missing ones keep the last registered value. */
 function describedByFlags(

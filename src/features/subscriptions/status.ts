@@ -63,17 +63,6 @@ declare module '../../core/status/status.ts' {
   }
 }
 
-/** Returns a function that reads the subscriptions, by name. */
-function createRead(sources: StatusSources): (nowUs: number) => Promise<SubscriptionState[]> {
-  const { administration, completeness } = sources.store;
-  return async (nowUs) => {
-    const maintenance = sources.running?.job('maintenance') !== undefined;
-    const reconcile = comparisonOffBy(sources) === null;
-    const from = { administration, completeness, maintenance, reconcile };
-    return readSubscriptions(from, nowUs);
-  };
-}
-
 /** Formats for example: `queue of alps: 1,240 entries, the oldest 3.5 h old`. */
 function queueText({ name, queue }: SubscriptionState, nowUs: number): string | null {
   if (queue === null) return null;
@@ -108,10 +97,16 @@ const pullNames = 'name of the pull subscription';
 
 const states = Object.keys(stateTexts);
 
-const ofEach =
-  (momentOf: (subscription: EvaluatedSubscription) => number | null) =>
-  ({ subscriptions }: Status): Sample[] =>
-    subscriptions.map((one) => [{ subscription: one.name }, toSeconds(momentOf(one))]);
+/** Defines the metric of a time of each subscription. */
+const momentOfEach = (
+  name: string,
+  meaning: string,
+  momentUs: (subscription: EvaluatedSubscription) => number | null,
+) => {
+  const read = ({ subscriptions }: Status): Sample[] =>
+    subscriptions.map((one) => [{ subscription: one.name }, toSeconds(momentUs(one))]);
+  return moment(name, meaning, read, { subscription: registeredNames });
+};
 
 const subscriptionMetrics: readonly StatusMetric[] = [
   level(
@@ -129,23 +124,20 @@ const subscriptionMetrics: readonly StatusMetric[] = [
       ),
     { subscription: registeredNames, state: states.join(', ') },
   ),
-  moment(
+  momentOfEach(
     'earshot_subscription_last_delivery_timestamp_seconds',
     'Time of the last push for a subscription.',
-    ofEach(({ lastDeliveryAtUs }) => lastDeliveryAtUs),
-    { subscription: registeredNames },
+    ({ lastDeliveryAtUs }) => lastDeliveryAtUs,
   ),
-  moment(
+  momentOfEach(
     'earshot_subscription_pause_timestamp_seconds',
     'Time at which the catalogue pauses a subscription, unless a notification arrives earlier.',
-    ofEach(({ pausesAtUs }) => pausesAtUs),
-    { subscription: registeredNames },
+    ({ pausesAtUs }) => pausesAtUs,
   ),
-  moment(
+  momentOfEach(
     'earshot_subscription_cancellation_timestamp_seconds',
     'Time at which the catalogue deletes a subscription, unless a notification arrives earlier.',
-    ofEach(({ cancelsAtUs }) => cancelsAtUs),
-    { subscription: registeredNames },
+    ({ cancelsAtUs }) => cancelsAtUs,
   ),
 ];
 
@@ -196,7 +188,12 @@ const subscriptionsPart = defineStatusPart({
   unknown: { subscriptions: [] },
   fields: { subscriptions: z.array(subscriptionSchema) },
   open: (sources) => {
-    const read = createRead(sources);
+    const { administration, completeness } = sources.store;
+    const read = async (nowUs: number) => {
+      const maintenance = sources.running?.job('maintenance') !== undefined;
+      const reconcile = comparisonOffBy(sources) === null;
+      return readSubscriptions({ administration, completeness, maintenance, reconcile }, nowUs);
+    };
     return {
       read: async (nowUs) => ({ subscriptions: await read(nowUs) }),
       watch: (nowUs): Watch<SubscriptionState>[] => [

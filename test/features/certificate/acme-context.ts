@@ -7,13 +7,9 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Config } from '../../../src/core/config/config.ts';
-import {
-  type AcmeContext,
-  type AcmeSettings,
-  type RenewWhen,
-  renew,
-} from '../../../src/features/certificate/acme.ts';
+import { type AcmeContext, type RenewWhen, renew } from '../../../src/features/certificate/acme.ts';
 import { readCertificate, readState } from '../../../src/features/certificate/renewal.ts';
+import type { AcmeConfig } from '../../../src/features/certificate/settings.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { testIo } from '../../helpers/fake-io.ts';
@@ -31,14 +27,15 @@ interface Authority {
   caPem: string;
 }
 
-export interface ProgramOptions extends Partial<AcmeSettings> {
+export interface ProgramOptions extends Partial<AcmeConfig> {
   dataDir?: string;
   listen?: AcmeContext['listen'];
   clock?: { us: number };
 }
 
-function settingsFor(authority: Authority, changed: Partial<AcmeSettings>): AcmeSettings {
+function settingsFor(authority: Authority, changed: Partial<AcmeConfig>): AcmeConfig {
   return {
+    kind: 'acme',
     ...{ directoryUrl: authority.directoryUrl, extraCaPem: authority.caPem, host },
     ...{ challenge: 'http-01', email: undefined, eab: undefined },
     ...{ httpListen: { host: '127.0.0.1', port: 0 }, ...changed },
@@ -87,7 +84,7 @@ export async function startReceiver(
     listen: listen ?? loopback,
     ...{ publicUrl: `https://${settings.host}`, dataDir, sharedLog },
     credentials: { source: 'variables', pairs: [credentials] },
-    tls: { kind: 'acme', ...settings },
+    tls: settings,
   });
   const features = withCertificateWatch(20);
   const io = testIo({ features, nowUs: () => clock.us, random: () => 0 });

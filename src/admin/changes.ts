@@ -1,6 +1,8 @@
 /** The context of changes of the account and their records, and changes of one managed subscription. */
+
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
+import type { CredentialPair } from '../core/terms/ports.ts';
 import type { RequestedStatus } from '../core/terms/subscription.ts';
 import type {
   Administration,
@@ -12,11 +14,7 @@ import type {
 } from './account.ts';
 import { type AccountLimits, sortAccount } from './differences.ts';
 import type { ProbeEndpoint } from './endpoint-probe.ts';
-import type {
-  CatalogueSubscription,
-  EndpointCredentials,
-  SubscriptionClient,
-} from './subscription-client.ts';
+import type { CatalogueSubscription, SubscriptionClient } from './subscription-client.ts';
 
 /** Dependencies and settings for managing the account. */
 export interface AccountContext {
@@ -26,9 +24,9 @@ export interface AccountContext {
   publicUrl: string | null;
   limits: AccountLimits;
   /** Endpoint credentials that the catalogue is to use; null if there are none. Push subscriptions need them. */
-  credentials: EndpointCredentials | null;
+  credentials: CredentialPair | null;
   /** Credentials that the receiver accepts: several during a rotation. */
-  accepted: readonly EndpointCredentials[];
+  accepted: readonly CredentialPair[];
   probe: ProbeEndpoint;
   /** Reads the queue of a pull subscription to its end: each entry is stored, then acknowledged. Rejects as `PullQueue`. */
   drain: (subscription: { name: string; id: string }) => Promise<void>;
@@ -42,7 +40,7 @@ export interface AccountContext {
 /** Throws `configuration` without endpoint credentials, which the catalogue needs for a push subscription. */
 export function requireCredentials({
   credentials,
-}: Pick<AccountContext, 'credentials'>): EndpointCredentials {
+}: Pick<AccountContext, 'credentials'>): CredentialPair {
   if (credentials !== null) return credentials;
   throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
     advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
@@ -117,14 +115,14 @@ const digestBytes = 32;
 const cost = { N: 4096 };
 
 /** Returns a digest with its salt, as text. `salt` is random text. */
-export function digestCredentials({ username, password }: EndpointCredentials, salt: string) {
+export function digestCredentials({ username, password }: CredentialPair, salt: string) {
   // A user name has no colon, so two pairs never have the same text.
   const digest = scryptSync(`${username}:${password}`, salt, digestBytes, cost);
   return `scrypt:${salt}:${digest.toString('hex')}`;
 }
 
 /** True when the digest was made from these credentials. */
-export function isDigestOf(digest: string | null, credentials: EndpointCredentials): boolean {
+export function isDigestOf(digest: string | null, credentials: CredentialPair): boolean {
   const [, salt] = digest?.split(':') ?? [];
   if (digest === null || salt === undefined) return false;
   const [known, given] = [Buffer.from(digest), Buffer.from(digestCredentials(credentials, salt))];

@@ -1,4 +1,5 @@
 /** Probes an endpoint with one GET over HTTPS, as the specification recommends before a subscription. */
+
 import { X509Certificate } from 'node:crypto';
 import { request } from 'node:http';
 import { isIP } from 'node:net';
@@ -6,7 +7,7 @@ import { checkServerIdentity, connect, type PeerCertificate, type SecureContext 
 import { contextTrusting, holdsCertificates } from '../core/http/tls-settings.ts';
 import { AppError, errorCodeOf } from '../core/terms/app-error.ts';
 import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
-import type { EndpointCredentials } from './subscription-client.ts';
+import type { CredentialPair } from '../core/terms/ports.ts';
 
 export interface ProbeReport {
   /** Null after status 200 with a trusted certificate. The code is one of `core/terms/faults.ts`; the message follows a colon. */
@@ -22,7 +23,7 @@ export interface ProbeReport {
  */
 export type ProbeEndpoint = (
   endpoint: string,
-  credentials: EndpointCredentials | null,
+  credentials: CredentialPair | null,
 ) => Promise<ProbeReport>;
 
 /**

@@ -1,13 +1,14 @@
 /** Maintenance: undoes automatic changes of the catalogue, completes interrupted ones, and reports all others. */
 
 import { AppError, errorText, withAdvice } from '../core/terms/app-error.ts';
+import type { CredentialPair } from '../core/terms/ports.ts';
 import type { DesiredSubscription, RequestedStatus } from '../core/terms/subscription.ts';
 import type { Registration } from './account.ts';
 import { type Lifetime, lastDeliveryOf, lifetimeOf } from './account.ts';
 import { type ApplyReason, applyDesired } from './apply.ts';
 import { type AccountContext, isDigestOf, listAccount, observed } from './changes.ts';
 import { differenceOf, fixedDifferences, sortAccount } from './differences.ts';
-import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** `resume` and `recreate` undo what the catalogue did; `finish` completes an interrupted change. */
 export type MaintenanceAction = 'resume' | 'recreate' | 'finish';
@@ -32,7 +33,7 @@ export interface ReviewInput {
   nowUs: number;
   publicUrl: string | null;
   /** Credentials of which the catalogue should have one; empty if they are not known. */
-  pairs: readonly EndpointCredentials[];
+  pairs: readonly CredentialPair[];
 }
 
 export interface Review {
@@ -57,16 +58,14 @@ export function review(input: ReviewInput): Review {
   const lifetime = lifetimeOf({ listed: current, registration, lastDeliveryAtUs, nowUs });
   const notes = [...driftNotes(input), ...fileNotes(input)];
   const found = { current, lifetime, action: null, reason: '', notes, changedByPerson };
+  const noted = (note: Note): Review => ({ ...found, notes: [note, ...notes] });
   const isRemoved = inFile === null && registration.origin === 'file';
   const isToBePaused = inFile?.status === 'paused' && status === 'running';
   if (isRemoved || (isToBePaused && current?.status !== 'running')) return found;
   if (unfinished && registration.type === 'pull') {
     const message = 'A change of the subscription was interrupted.';
     const advice = 'To complete it: `earshot register`.';
-    return {
-      ...found,
-      notes: [{ message, advice, isFailure: true }, ...notes],
-    };
+    return noted({ message, advice, isFailure: true });
   }
   if (unfinished) return { ...found, action: 'finish', reason: 'a change was interrupted' };
   if (current === null) return { ...found, action: 'recreate', reason: 'it no longer exists' };
@@ -76,7 +75,7 @@ export function review(input: ReviewInput): Review {
   if (current.id !== subscriptionId) {
     const message = `The subscription is ${current.status} in the catalogue, and its id is not registered; the desired status is ${status}.`;
     const advice = 'To register it and change its status: `earshot register`.';
-    return { ...found, notes: [{ message, advice, isFailure: status === 'running' }, ...notes] };
+    return noted({ message, advice, isFailure: status === 'running' });
   }
   if (current.status === 'paused' && !changedByPerson && isDue) {
     const reason = 'the catalogue pauses a subscription after 60 days without activity';
@@ -84,7 +83,7 @@ export function review(input: ReviewInput): Review {
   }
   const message = `The subscription is ${current.status} in the catalogue, changed by a person; the desired status is ${status}.`;
   const advice = 'Automatic maintenance does not change it. To change it: `earshot register`.';
-  return { ...found, changedByPerson: true, notes: [{ message, advice }, ...notes] };
+  return { ...noted({ message, advice }), changedByPerson: true };
 }
 
 /** Stands for a public URL that is not set: the endpoint is not compared then. */

@@ -11,6 +11,7 @@ import { createProgressLine } from '../core/cli/output.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { waitForLock } from '../core/host/job.ts';
 import { AppError } from '../core/terms/app-error.ts';
+import type { CredentialPair } from '../core/terms/ports.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
 import { openConfiguredStore, openSharedParts, silent } from '../store/store.ts';
@@ -21,7 +22,7 @@ import { openPullQueue } from './queue-client.ts';
 import { createQueueReader, createTurns } from './queue-reader.ts';
 import { createAccessTokens } from './session.ts';
 import type { AccountConfig, CompleteAccountConfig } from './settings.ts';
-import { createSubscriptionClient, type EndpointCredentials } from './subscription-client.ts';
+import { createSubscriptionClient } from './subscription-client.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
@@ -184,7 +185,7 @@ function drainText({ subscription, entries, length }: QueueState): string {
 }
 
 /** Creates a random pair: 256 bits, no colon. */
-export function newCredentials({ newSecret }: Pick<Io, 'newSecret'>): EndpointCredentials {
+export function newCredentials({ newSecret }: Pick<Io, 'newSecret'>): CredentialPair {
   return { username: `earshot-${newSecret().slice(0, 8)}`, password: newSecret() };
 }
 

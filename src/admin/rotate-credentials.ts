@@ -1,5 +1,7 @@
 /** Changes the endpoint credentials in the catalogue, while the receiver accepts the old and the new ones. */
+
 import { AppError } from '../core/terms/app-error.ts';
+import type { CredentialPair } from '../core/terms/ports.ts';
 import {
   defaultSubscriptionName,
   endpointOf,
@@ -7,7 +9,7 @@ import {
 } from '../core/terms/subscription.ts';
 import { type AccountContext, digestCredentials, entryOf, isDigestOf } from './changes.ts';
 import { sortAccount } from './differences.ts';
-import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
 
 export interface RotationContext
   extends Pick<
@@ -15,10 +17,10 @@ export interface RotationContext
     'client' | 'administration' | 'probe' | 'publicUrl' | 'newSecret' | 'nowUs'
   > {
   /** Reads the accepted pairs of the credentials file. */
-  readPairs: () => EndpointCredentials[];
+  readPairs: () => CredentialPair[];
   /** Replaces them; on disk when it resolves. */
-  writePairs: (pairs: EndpointCredentials[]) => Promise<void>;
-  newPair: () => EndpointCredentials;
+  writePairs: (pairs: CredentialPair[]) => Promise<void>;
+  newPair: () => CredentialPair;
   /** Releases the lock on the account during a wait, so that other commands can run. */
   unlocked: (wait: () => Promise<void>) => Promise<void>;
   /** Waits; rejects when the user interrupts the command. */
@@ -94,7 +96,7 @@ async function listPush({
 /** Polls until the receiver accepts the new pair. */
 async function awaitReload(
   endpoint: string,
-  pair: EndpointCredentials,
+  pair: CredentialPair,
   { probe, pause }: RotationContext,
 ): Promise<void> {
   for (let polls = 1; ; polls += 1) {
@@ -113,7 +115,7 @@ async function awaitReload(
 async function sendCredentials(
   name: string,
   subscriptions: readonly CatalogueSubscription[],
-  target: EndpointCredentials,
+  target: CredentialPair,
   context: RotationContext,
 ): Promise<void> {
   const { client, administration, nowUs, newSecret, report } = context;
@@ -139,7 +141,7 @@ async function sendCredentials(
  */
 async function awaitDeliveries(
   names: readonly string[],
-  target: EndpointCredentials,
+  target: CredentialPair,
   { waitMs }: RotationOptions,
   { administration, nowUs, pause, report }: RotationContext,
 ): Promise<void> {

@@ -17,6 +17,7 @@ import {
 } from '../core/http/service-error.ts';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
 import { parseDate } from '../core/terms/dates.ts';
+import type { CredentialPair } from '../core/terms/ports.ts';
 import {
   type RequestedStatus,
   type SubscriptionEvent,
@@ -24,25 +25,20 @@ import {
 } from '../core/terms/subscription.ts';
 import type { AccessTokens } from './account.ts';
 
-export interface EndpointCredentials {
-  username: string;
-  password: string;
-}
-
 export interface NewSubscription {
   events: readonly SubscriptionEvent[];
   /** Empty for every product; then no FilterParam is sent. */
   filter: string;
   status: RequestedStatus;
   /** Null for a pull subscription. */
-  address: { endpoint: string; credentials: EndpointCredentials } | null;
+  address: { endpoint: string; credentials: CredentialPair } | null;
 }
 
 /** Editable properties; a pull subscription has only a status. */
 export interface SubscriptionEdit {
   status?: RequestedStatus;
   endpoint?: string;
-  credentials?: EndpointCredentials;
+  credentials?: CredentialPair;
 }
 
 /**
@@ -130,7 +126,7 @@ function requireStatus(requested: RequestedStatus, shown: CatalogueSubscription 
 }
 
 /** Returns the password, and its encoding in the Basic header of a delivery. */
-function secretsOf(credentials: EndpointCredentials | undefined): string[] {
+function secretsOf(credentials: CredentialPair | undefined): string[] {
   if (credentials === undefined) return [];
   const { username, password } = credentials;
   return [password, Buffer.from(`${username}:${password}`).toString('base64')];

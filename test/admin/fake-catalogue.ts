@@ -6,18 +6,18 @@
 import type { AccountLimits } from '../../src/admin/differences.ts';
 import type {
   CatalogueSubscription,
-  EndpointCredentials,
   NewSubscription,
   SubscriptionClient,
   SubscriptionEdit,
 } from '../../src/admin/subscription-client.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
+import type { CredentialPair } from '../../src/core/terms/ports.ts';
 
 const dayUs = 86_400_000_000;
 
 /** A subscription with the fields that only the catalogue knows. */
 export interface FakeSubscription extends CatalogueSubscription {
-  credentials: EndpointCredentials | null;
+  credentials: CredentialPair | null;
   /** Time of the last resumption after the creation. */
   resumedAtUs: number | null;
 }

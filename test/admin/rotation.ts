@@ -2,9 +2,10 @@
  * A receiver, a file of credentials and a catalogue that delivers continuously, for tests of
  * rotations. Deliveries take time, and the receiver reloads a changed file after a delay.
  */
+
 import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
 import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
-import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
+import type { CredentialPair } from '../../src/core/terms/ports.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 import { otherCredentials, publicUrl, secret } from './samples.ts';
 import { type Cut, cutCalls, openAccount, type Situation } from './set-up.ts';
@@ -27,7 +28,7 @@ export interface RotationSituation extends Situation {
 
 export type TestedRotation = Awaited<ReturnType<typeof openRotation>>;
 
-const isSame = (one: EndpointCredentials, other: EndpointCredentials) =>
+const isSame = (one: CredentialPair, other: CredentialPair) =>
   one.username === other.username && one.password === other.password;
 const nameOf = ({ endpoint }: FakeSubscription) => endpoint?.split('/notifications/')[1] ?? null;
 
@@ -42,7 +43,7 @@ export async function openRotation(situation: RotationSituation) {
   /** Deliveries that the receiver refused. */
   const refused: { name: string; username: string; atUs: number }[] = [];
   const reports: string[] = [];
-  let inFlight: { name: string | null; pair: EndpointCredentials; arrivesAtUs: number }[] = [];
+  let inFlight: { name: string | null; pair: CredentialPair; arrivesAtUs: number }[] = [];
   let everySeconds = situation.deliverEverySeconds ?? {};
   let accepted = [otherCredentials];
   let seconds = 0;
@@ -81,7 +82,7 @@ export async function openRotation(situation: RotationSituation) {
       second();
     }
   };
-  const probe = async (_: string, pair: EndpointCredentials | null): Promise<ProbeReport> => {
+  const probe = async (_: string, pair: CredentialPair | null): Promise<ProbeReport> => {
     const fault = { code: 'endpoint-login', message: 'it answers 401.', advice: 'Wait.' } as const;
     if (isDown) return { fault: { ...fault, message: 'nobody listens.' }, status: null, tls: null };
     const isKnown = pair !== null && accepted.some((one) => isSame(one, pair));
@@ -93,7 +94,7 @@ export async function openRotation(situation: RotationSituation) {
       probe,
       unlocked: (wait: () => Promise<void>) => wait(),
       pause: async (ms: number) => passUs(ms * 1_000),
-      writePairs: async (pairs: EndpointCredentials[]) => {
+      writePairs: async (pairs: CredentialPair[]) => {
         files.push({ atUs: nowUs(), pairs: [...pairs] });
       },
     };

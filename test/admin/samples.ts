@@ -2,7 +2,7 @@
 
 import type { Registration } from '../../src/admin/account.ts';
 import { digestCredentials } from '../../src/admin/changes.ts';
-import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
+import type { CredentialPair } from '../../src/core/terms/ports.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 
@@ -14,8 +14,8 @@ export const minuteUs = 60_000_000;
 export const dayUs = 86_400_000_000;
 
 /** The credentials for the catalogue. */
-export const credentials: EndpointCredentials = { username: 'catalogue', password: 'new and long' };
-export const otherCredentials: EndpointCredentials = { username: 'earlier', password: 'old' };
+export const credentials: CredentialPair = { username: 'catalogue', password: 'new and long' };
+export const otherCredentials: CredentialPair = { username: 'earlier', password: 'old' };
 /** Salt of the digests: random in the program, fixed here to give equal credentials equal digests. */
 export const secret = 'salt';
 /** Computed once: a digest takes some 10 ms. */

@@ -39,10 +39,9 @@ function folderOf(io: Io, named: string | undefined): string {
 
 async function runBackup(io: Io & { version: string }, { json }: { json?: true }, named?: string) {
   const { version, nowUs, signal } = io;
-  const [place, folder] = [loadConfig(io, ['data']), folderOf(io, named)];
-  const tables = tablesOf(io.features);
   const made = await makeBackup({
-    ...{ place, tables, folder, version, nowUs, signal },
+    ...loadConfig(io, ['data']),
+    ...{ folder: folderOf(io, named), tables: tablesOf(io.features), version, nowUs, signal },
     record: (run) => record(io, run),
   });
   if (json) return printJson(io.stdout, made, 'line');

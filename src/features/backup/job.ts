@@ -6,9 +6,8 @@ import { hourUs, minuteMs } from '../../core/terms/dates.ts';
 import type { BackupRun, Logger } from '../../core/terms/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import type { Store } from '../../store/store.ts';
-import type { TablesSlot } from '../../store/tables.ts';
 import { removeOldBackups } from './backup-folder.ts';
-import { makeBackup } from './make-backup.ts';
+import { type BackupOptions, makeBackup } from './make-backup.ts';
 
 /** Each round checks whether a backup is due. */
 const backupTimes: RoundTimes = {
@@ -18,23 +17,18 @@ const backupTimes: RoundTimes = {
   retryMsMax: 360 * minuteMs,
 };
 
-interface BackupParts {
-  store: Pick<Store, 'backups'>;
-  log: Logger;
-}
-
-type ServedBackups = Config['backup'] &
-  DataPlace & { folder: string; version: string; tables: readonly TablesSlot[] };
-
 /** Makes a backup whenever one is due. Logs and records a failure, and retries later. */
 export function startBackups(
-  parts: BackupParts,
-  config: ServedBackups,
+  { store, log }: { store: Pick<Store, 'backups'>; log: Logger },
+  config: Config['backup'] & Pick<BackupOptions, 'folder' | 'version' | 'tables'> & DataPlace,
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
-  const { log } = parts;
   const { folder, everyHours, keep } = config;
+  const record = (run: BackupRun) =>
+    store.backups.recordBackup(run).catch((error: unknown) => {
+      log.error({ err: error }, 'failed to record the result of a backup');
+    });
   log.info({ folder, everyHours, keep }, 'automatic backups enabled');
   // Kept in memory, too: a backup that could not be recorded is not repeated at once.
   let madeAtUs = 0;
@@ -45,11 +39,14 @@ export function startBackups(
       fields: { folder },
       busy: 'backup postponed: another backup is running',
       run: async (signal) => {
-        const { made } = await parts.store.backups.lastBackups();
-        const lastUs = Math.max(madeAtUs, made?.startedAtUs ?? 0);
+        const last = await store.backups.lastBackups();
+        const lastUs = Math.max(madeAtUs, last.made?.startedAtUs ?? 0);
         const startedAtUs = nowUs();
         if (!isDue(lastUs, everyHours, startedAtUs)) return;
-        await backUp(parts, config, { nowUs, signal });
+        const made = await makeBackup({ ...config, nowUs, record, signal });
+        const { path, bytes, notifications, lastPosition } = made;
+        const removed = removeOldBackups(folder, keep, path);
+        log.info({ path, bytes, notifications, lastPosition, removed }, madeText);
         madeAtUs = startedAtUs;
       },
     },
@@ -62,18 +59,4 @@ function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
   return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
 }
 
-async function backUp(
-  { store, log }: BackupParts,
-  { dataDir, diskReserveBytes, tables, folder, keep, version }: ServedBackups,
-  { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
-): Promise<void> {
-  const record = (run: BackupRun) =>
-    store.backups.recordBackup(run).catch((error: unknown) => {
-      log.error({ err: error }, 'failed to record the result of a backup');
-    });
-  const place = { dataDir, diskReserveBytes };
-  const made = await makeBackup({ place, tables, folder, version, nowUs, record, signal });
-  const { path, bytes, notifications, lastPosition } = made;
-  const removed = removeOldBackups(folder, keep, path);
-  log.info({ path, bytes, notifications, lastPosition, removed }, 'made and verified a backup');
-}
+const madeText = 'made and verified a backup';

@@ -35,8 +35,7 @@ import {
 } from './backup-folder.ts';
 import type { BackupOperations } from './backup-thread.ts';
 
-export interface BackupOptions {
-  place: DataPlace;
+export interface BackupOptions extends DataPlace {
   tables: readonly TablesSlot[];
   /** Absolute path of the folder for backups; created if it is missing. */
   folder: string;
@@ -73,13 +72,13 @@ export async function makeBackup(options: BackupOptions): Promise<Backup> {
 }
 
 async function writeBackup(path: string, madeAt: string, options: BackupOptions): Promise<Backup> {
-  const { place, folder, signal } = options;
+  const { dataDir, folder, signal } = options;
   const part = `${path}${partEnding}`;
-  requireDatabase(place.dataDir);
-  refuseDataDir(place.dataDir, folder);
-  const release = await createAcquireLock(place.dataDir)('backup', { waitMs: 0 });
+  requireDatabase(dataDir);
+  refuseDataDir(dataDir, folder);
+  const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   try {
-    prepare(place.dataDir, folder);
+    prepare(dataDir, folder);
     if (existsSync(path)) throw new AppError('conflict', `${path} already exists.`);
     mkdirSync(part, { mode: 0o700 });
     const open = `The file system of ${part} has no owner-only files. Specify another folder.`;
@@ -118,11 +117,12 @@ function prepare(dataDir: string, folder: string): void {
 
 /** The manifest is written last, after all other files are on disk. */
 async function writeFiles(part: string, madeAt: string, options: BackupOptions): Promise<void> {
-  const { place, version, signal } = options;
+  const { dataDir, diskReserveBytes, tables, version, signal } = options;
   const files = [];
-  const secrets = secretPaths.filter((path) => existsSync(join(place.dataDir, path)));
-  for (const path of secrets) {
-    await writeOwnerOnly(join(part, path), readOwnerOnly(join(place.dataDir, path)) ?? '');
+  for (const path of secretPaths) {
+    const secret = readOwnerOnly(join(dataDir, path));
+    if (secret === null) continue;
+    await writeOwnerOnly(join(part, path), secret);
     files.push(await sumOf(part, path));
   }
   const database = join(part, databaseFileName);
@@ -133,7 +133,7 @@ async function writeFiles(part: string, madeAt: string, options: BackupOptions):
   const copy = (thread: Remote<BackupOperations>) => thread.copy(database);
   const { content, sum } = await withThread(
     moduleFile('./backup-thread', import.meta.url),
-    { ...place, tables: tableFiles(options.tables) },
+    { dataDir, diskReserveBytes, tables: tableFiles(tables) },
     copy,
     signal,
   );

@@ -23,20 +23,24 @@ const intervals = 2;
 /** After a start, a due backup is made first. */
 const firstBackupUs = hourUs;
 
+/** Returns the last failure, unless a later backup has succeeded. */
+const newerFailure = ({ made, failed }: LastBackups) =>
+  failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0) ? failed : null;
+
 /** Resolved by the next successful backup. */
 export const backupCheck = checkOf<BackupView>('backup', (view, { nowUs, upSinceUs }) => {
-  const { made, failed, everyHours } = view;
+  const { made, everyHours } = view;
   const ageUs = made === null ? Number.POSITIVE_INFINITY : nowUs - made.startedAtUs;
   if (everyHours === null || ageUs <= intervals * everyHours * hourUs) return null;
   if (nowUs - upSinceUs < firstBackupUs) return 'unchecked';
-  const hasFailed = failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0);
+  const failed = newerFailure(view);
   return problem(
     'warning',
     made === null
       ? 'There is no backup, although automatic backups are on.'
       : `The last backup is ${lengthText(ageUs)} old, although a backup should be made every ${everyHours} h.`,
     'Fix the reported fault: the backup is retried automatically. To retry now: `earshot backup`.',
-    hasFailed &&
+    failed !== null &&
       `The last attempt failed at ${momentText(failed.endedAtUs)}: ${quoted(failed.error ?? '')}`,
   );
 });
@@ -72,10 +76,9 @@ const part = defineStatusPart({
   }),
   evaluate: ({ backups, atUs }, situation): Evaluation => {
     if (backups === null) return ok('unknown');
-    const { made, failed, everyHours } = backups;
+    const { made, everyHours } = backups;
     const every = everyHours === null ? '' : `, every ${everyHours} h`;
-    const hasFailed = failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0);
-    const failure = hasFailed ? '; the last attempt failed' : '';
+    const failure = newerFailure(backups) === null ? '' : '; the last attempt failed';
     const size = made?.bytes == null ? '' : `, ${sizeText(made.bytes)}`;
     const none = everyHours === null ? 'none made yet' : 'none yet';
     const age = made === null ? none : `${lengthText(atUs - made.startedAtUs)} old`;
@@ -95,11 +98,8 @@ const part = defineStatusPart({
         flag(
           'earshot_backup_succeeded',
           '1 if the last backup succeeded; absent before the first attempt.',
-          ({ backups }) => {
-            const [made, failed] = [backups?.made?.endedAtUs, backups?.failed?.endedAtUs];
-            if (made === undefined && failed === undefined) return null;
-            return (made ?? 0) >= (failed ?? 0);
-          },
+          ({ backups }) =>
+            backups?.made || backups?.failed ? newerFailure(backups) === null : null,
         ),
         bytes(
           'earshot_backup_bytes',

@@ -13,7 +13,6 @@ import type { AccountConfig } from '../../admin/settings.ts';
 import {
   type CatalogueSubscription,
   createSubscriptionClient,
-  type EndpointCredentials,
   type SubscriptionClient,
 } from '../../admin/subscription-client.ts';
 import type { Io } from '../../core/cli/io.ts';
@@ -26,6 +25,7 @@ import {
   failedFinding,
   finding,
 } from '../../core/terms/evaluation.ts';
+import type { CredentialPair } from '../../core/terms/ports.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
@@ -190,7 +190,7 @@ export interface SubscriptionsInput {
   inFile: readonly DesiredSubscription[] | null;
   publicUrl: string | null;
   /** Credentials that the receiver accepts. */
-  pairs: readonly EndpointCredentials[];
+  pairs: readonly CredentialPair[];
   nowUs: number;
 }
 

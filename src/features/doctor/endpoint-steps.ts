@@ -11,7 +11,6 @@ import {
   type ProbeReport,
 } from '../../admin/endpoint-probe.ts';
 import { sessionFileName } from '../../admin/session.ts';
-import type { EndpointCredentials } from '../../admin/subscription-client.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { credentialsFileName } from '../../core/config/endpoint-credentials.ts';
 import { checkSecretFiles, type Step } from '../../core/doctor/steps.ts';
@@ -19,6 +18,7 @@ import { isLoopbackHost } from '../../core/http/network-address.ts';
 import { wholeDays } from '../../core/terms/dates.ts';
 import { type Finding, finding, situationAt } from '../../core/terms/evaluation.ts';
 import { clauseOf, faultOf, nextStepOf } from '../../core/terms/faults.ts';
+import type { CredentialPair } from '../../core/terms/ports.ts';
 import { defaultSubscriptionName, endpointOf } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { diskSpace } from '../../store/engine/disk-limit.ts';
@@ -160,7 +160,7 @@ export async function checkEndpoint(options: {
   withExtra: ProbeEndpoint | null;
   /** True if the catalogue is on this machine, too: then the certificate need not be publicly trusted. */
   isLocal?: boolean;
-  pairs: readonly EndpointCredentials[];
+  pairs: readonly CredentialPair[];
   nowUs: () => number;
 }): Promise<Finding[]> {
   const { endpoint, publicly, withExtra, isLocal = false, pairs, nowUs } = options;

@@ -35,7 +35,7 @@ export async function openFilled(notifications: number, bodyBytes = 512) {
   const backUp = (options: Partial<BackupOptions> = {}) => {
     nowUs += 1_000_000;
     return makeBackup({
-      ...{ place: { dataDir }, tables, folder: out, version: '9.8.7-test' },
+      ...{ dataDir, tables, folder: out, version: '9.8.7-test' },
       ...{ nowUs: () => nowUs, record: async () => undefined },
       ...options,
     });

@@ -21,7 +21,7 @@ export const empty: Plan = {
 /** Returns the difference of a subscription that is to be created. */
 export const creating = (one: DesiredSubscription = desired): Difference => ({
   ...{ name: one.name, desired: one, current: null, edit: {}, old: [], differs: [] },
-  ...{ way: 'overlap', adopted: false, isAgain: false },
+  ...{ way: 'overlap', adopted: false },
 });
 
 /** Returns the difference of a subscription that is to be replaced. */

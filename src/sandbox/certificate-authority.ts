@@ -40,15 +40,13 @@ export async function createCertificateAuthority({ now }: { now: () => number })
   return {
     /** Root certificate, PEM. Clients must be configured to trust it. */
     certificatePem: root.toString('pem'),
-    /** Issues a server certificate signed by the root. Throws RangeError if `hosts` is empty. */
+    /** Issues a server certificate signed by the root. */
     issue: async ({ hosts, notAfterMs }: CertificateRequest): Promise<KeyedCertificate> => {
-      const [first] = hosts;
-      if (first === undefined) throw new RangeError('A certificate needs at least one host.');
       const leafKeys = await createKeys();
       const identifier = await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey);
       const leaf = await x509.X509CertificateGenerator.create({
         // A list, so that a host is never parsed as distinguished-name syntax.
-        ...{ subject: [{ CN: [first] }], issuer: rootName, signingAlgorithm: algorithm },
+        ...{ subject: [{ CN: hosts.slice(0, 1) }], issuer: rootName, signingAlgorithm: algorithm },
         ...{ ...validity(now(), notAfterMs), extensions: [...serverExtensions(hosts), identifier] },
         ...{ publicKey: leafKeys.publicKey, signingKey: keys.privateKey },
       });

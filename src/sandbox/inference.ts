@@ -75,7 +75,7 @@ async function answerTo({ req }: Context, liveSettings: LiveInferenceSettings): 
   if (!project.models.some((one) => one === model)) {
     return failed('refused', 404, 'The model does not exist or you do not have access to it.');
   }
-  const fault = takeNext(inferenceFaults, next, (counts) => liveSettings.change({ next: counts }));
+  const fault = takeNext(inferenceFaults, next);
   if (fault === 'hang') return { outcome: fault, answer: null };
   if (fault === 'rateLimited') {
     return failed(fault, 429, 'Rate limit reached for requests.', { 'Retry-After': '20' });

@@ -2,7 +2,9 @@
  * Assembles the sandbox, which imitates three services for the demo and tests, and shares no schema with
  * the client. docs/architecture.md lists its promises.
  */
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { Hono, type HonoRequest } from 'hono';
 import { z } from 'zod';
@@ -131,6 +133,8 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
       const matching = subscriptions
         .list()
         .filter(({ events, matches }) => events.includes(event) && matches(product));
+      // Before the start there is no subscription: events of a past have no deliveries.
+      if (matching.length === 0) return;
       const running = matching.filter(({ status }) => status === 'running');
       entry.deliveries = running.map((one) =>
         isPush(one)
@@ -312,23 +316,20 @@ async function startLocalServer(
   }
   const listener = getRequestListener(fetch);
   const server = createServer((request, response) => void listener(request, response));
-  const listening = Promise.withResolvers<void>();
-  server.once('error', listening.reject);
-  server.listen({ host, port: Number(port) }, listening.resolve);
-  await listening.promise.catch((cause: Error) => {
+  server.listen({ host, port: Number(port) });
+  await once(server, 'listening').catch((cause: Error) => {
     throw new SandboxConfigurationError(
       `The sandbox cannot listen on ${address}: ${cause.message}. Choose another port with ${option}, or 0 for any free one.`,
       { cause },
     );
   });
-  const bound = server.address();
-  if (bound === null || typeof bound === 'string') throw new TypeError('Not a TCP address.');
+  const bound = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
   };
 }

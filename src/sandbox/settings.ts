@@ -70,14 +70,13 @@ function numberForEach<Name extends string>(names: readonly Name[], value: typeo
   return z.strictObject(fields).prefault({} as never);
 }
 
-/** Returns a fault that is set for the next requests and decrements its count; undefined if none is set. */
+/** Returns a fault that is set for the next requests, and decrements its count in the settings; undefined if none is set. */
 export function takeNext<Fault extends string>(
   faults: readonly Fault[],
-  counts: Readonly<Record<Fault, number>>,
-  change: (counts: Record<Fault, number>) => void,
+  counts: Record<Fault, number>,
 ): Fault | undefined {
   const fault = faults.find((one) => counts[one] > 0);
-  if (fault !== undefined) change({ ...counts, [fault]: counts[fault] - 1 });
+  if (fault !== undefined) counts[fault] -= 1;
   return fault;
 }
 
@@ -120,10 +119,9 @@ export const queryFaults = [
   'connectionCut', // The connection closes in the middle of the answer; an Ack has no effect then.
   'brokenJson', // Truncated JSON, with status 200.
 ] as const;
-export type QueryFault = (typeof queryFaults)[number];
 
 /** Faults of a Read or Ack of a queue. A fault that does not apply to a call is not used up by it. */
-export const queueFaults = [
+const queueFaults = [
   ...queryFaults,
   'ackAnswerLost', // Ack only: it takes effect, but the connection closes without an answer.
   'doubleRead', // Read only: the page of the previous Read, although it was acknowledged since.

@@ -116,11 +116,11 @@ function createSimulatedTime(
   { clock, dispatcher }: PublisherOptions,
 ) {
   return {
-    /** Publishes a past that ends now, without notifications. */
+    /** Publishes a past that ends now. */
     publishPast: async ({ durationMs, products }: SimulatedPeriod, signal: AbortSignal) => {
       const startMs = clock.now() - durationMs;
       for (let published = 1; published <= products && !signal.aborted; published += 1) {
-        if (!publication.next(startMs + (published * durationMs) / products, true)) break;
+        if (!publication.next(startMs + (published * durationMs) / products)) break;
         if (published % batch === 0) await setImmediate();
       }
     },
@@ -146,37 +146,26 @@ function createPublication(options: PublisherOptions) {
   /** Recently published or modified products, oldest first. */
   const live: LiveProduct[] = [];
 
-  const publishEvent = (
-    event: NotificationEvent,
-    product: LiveProduct,
-    atMs: number,
-    isPast: boolean,
-  ) => {
+  const publishEvent = (event: NotificationEvent, product: LiveProduct, atMs: number) => {
     const record = changedRecord(event, product, atMs, source);
     if (event !== 'deleted') live.push(product);
     if (live.length > liveMax) live.shift();
     const shownFromMs = event === 'deleted' ? atMs : Math.max(atMs, product.shownFromMs);
-    const entry = ledger.add(event, record, { atMs, shownFromMs });
-    if (!isPast) notify(entry);
+    notify(ledger.add(event, record, { atMs, shownFromMs }));
   };
   /** Changes the live product at an index. Returns false if there is none. */
-  const change = (
-    event: 'modified' | 'deleted',
-    index: number,
-    atMs: number,
-    isPast: boolean,
-  ): boolean => {
+  const change = (event: 'modified' | 'deleted', index: number, atMs: number): boolean => {
     const [product] = live.splice(index, 1);
-    if (product !== undefined) publishEvent(event, product, atMs, isPast);
+    if (product !== undefined) publishEvent(event, product, atMs);
     return product !== undefined;
   };
-  const create = (atMs: number, isPast: boolean): boolean => {
+  const create = (atMs: number): boolean => {
     const delayMs = random.integer(...catalogueDelayMs);
     const changedMs = atMs - delayMs;
     const latest = source.next(changedMs);
     if (latest === undefined) return false;
     const shownFromMs = atMs + (random.chance(lateShare) ? random.integer(1, lateMaxMs) : 0);
-    publishEvent('created', { latest, changedMs, delayMs, shownFromMs }, atMs, isPast);
+    publishEvent('created', { latest, changedMs, delayMs, shownFromMs }, atMs);
     return true;
   };
 
@@ -184,16 +173,16 @@ function createPublication(options: PublisherOptions) {
     /** Publishes a product, or changes the oldest recent one. Returns false if there is none. */
     publish: (event: NotificationEvent, nowMs: number): boolean => {
       const atMs = Math.trunc(nowMs);
-      return event === 'created' ? create(atMs, false) : change(event, 0, atMs, false);
+      return event === 'created' ? create(atMs) : change(event, 0, atMs);
     },
     /** Publishes a product, and perhaps changes of recent ones. Returns false at the end of the source. */
-    next: (nowMs: number, isPast = false): boolean => {
+    next: (nowMs: number): boolean => {
       const atMs = Math.trunc(nowMs);
-      if (!create(atMs, isPast)) return false;
+      if (!create(atMs)) return false;
       const shares = { modified: modifiedShare, deleted: deletedShare };
       for (const event of ['modified', 'deleted'] as const) {
         if (!random.chance(shares[event])) continue;
-        change(event, -random.integer(1, recentMax), atMs, isPast);
+        change(event, -random.integer(1, recentMax), atMs);
       }
       return true;
     },

@@ -141,11 +141,7 @@ async function answerTo(
   const body = await req.text();
   if (query === null) return operation(body);
   if (!query.isList) return query.answer();
-  const { nextQueries } = settings;
-  const fault = takeNext(queryFaults, nextQueries, (counts) =>
-    liveSettings.change({ nextQueries: counts }),
-  );
-  return fault === undefined ? query.answer() : injectFault(fault, query.answer, form);
+  return injectFault(takeNext(queryFaults, settings.nextQueries), query.answer, form);
 }
 
 type Filter = NonNullable<QueryOptions['filter']>;

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { HonoRequest } from 'hono';
 import { SubscriptionRefusal } from '../account.ts';
-import type { QueryFault, ServiceSettings } from '../settings.ts';
+import type { QueueFault, ServiceSettings } from '../settings.ts';
 
 /** An answer before it is sent. */
 export interface ServiceAnswer {
@@ -40,9 +40,9 @@ export async function writeAnswer(
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Injects a fault into an answer. The first three replace the answer without requesting it. */
+/** Returns the answer, with a common fault injected. The first three replace the answer without requesting it. */
 export function injectFault(
-  fault: QueryFault,
+  fault: QueueFault | undefined,
   answer: () => ServiceAnswer,
   form: ErrorForm,
 ): ServiceAnswer {
@@ -53,8 +53,10 @@ export function injectFault(
   }
   if (fault === 'serverError') return formedError(500, 'Internal server error.', form);
   if (fault === 'htmlPage') return page(200, 'Please wait');
-  const { status, body } = answer();
-  if (status !== 200) return { status, body };
+  const answered = answer();
+  const { status, body } = answered;
+  const isDamaged = fault === 'connectionCut' || fault === 'brokenJson';
+  if (!isDamaged || status !== 200) return answered;
   const text = JSON.stringify(body);
   const headers = { 'Content-Type': 'application/json' };
   if (fault === 'connectionCut') return { status, body: text, headers, isCut: true };

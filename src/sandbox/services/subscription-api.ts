@@ -12,7 +12,7 @@ import {
 } from '../account.ts';
 import { notificationEvents } from '../delivery/notification.ts';
 import type { Queues } from '../delivery/queue.ts';
-import { type LiveServiceSettings, type QueueFault, queryFaults, takeNext } from '../settings.ts';
+import { type LiveServiceSettings, queryFaults, takeNext } from '../settings.ts';
 import {
   type ErrorForm,
   formedError,
@@ -88,16 +88,10 @@ function create(
   { subscriptions, liveSettings }: SubscriptionServices,
   form: ErrorForm,
 ): ServiceAnswer | 'cut' {
-  const { createsRefused503, createAnswersLost } = form.settings;
-  if (createsRefused503 > 0) {
-    liveSettings.change({ createsRefused503: createsRefused503 - 1 });
-    return unavailable(form);
-  }
+  const counts = liveSettings.current();
+  if (takeNext(['createsRefused503'], counts) !== undefined) return unavailable(form);
   const subscription = subscriptions.create(readCreation(body));
-  if (createAnswersLost > 0) {
-    liveSettings.change({ createAnswersLost: createAnswersLost - 1 });
-    return 'cut';
-  }
+  if (takeNext(['createAnswersLost'], counts) !== undefined) return 'cut';
   return { status: 201, body: toJson(subscription) };
 }
 
@@ -187,9 +181,10 @@ function answerRead(
   if (subscription.status === 'paused' && form.settings.readOfPaused === 'refuse') {
     refuse(`Subscription with id ${id} is paused.`);
   }
-  const fault = nextFault(services, queue.isLastReadOutdated() ? ['doubleRead'] : []);
+  const ownFaults = queue.isLastReadOutdated() ? (['doubleRead'] as const) : [];
+  const fault = takeNext([...queryFaults, ...ownFaults], form.settings.nextQueueCalls);
   const read = () => (fault === 'doubleRead' ? queue.readAgain() : queue.read(top));
-  return withFault(fault, () => ({ status: 200, body: read() }), form);
+  return injectFault(fault, () => ({ status: 200, body: read() }), form);
 }
 
 function answerAck(
@@ -204,7 +199,7 @@ function answerAck(
     throw new InvalidInput([{ type: 'missing', loc, msg: 'Field required', input: null }]);
   }
   const { subscription, queue } = queueOf(id, services);
-  const fault = nextFault(services, ['ackAnswerLost']);
+  const fault = takeNext([...queryFaults, 'ackAnswerLost'], form.settings.nextQueueCalls);
   if (fault === 'connectionCut') return 'cut';
   const acknowledge = (): ServiceAnswer => {
     const acknowledged = queue.acknowledge(ackId);
@@ -218,7 +213,7 @@ function answerAck(
     };
     return { status: 200, body };
   };
-  const answer = withFault(fault, acknowledge, form);
+  const answer = injectFault(fault, acknowledge, form);
   return fault === 'ackAnswerLost' ? 'cut' : answer;
 }
 
@@ -241,26 +236,4 @@ function readTop(input: string): number {
   if (top < 1) fail('greater_than_equal', 'Input should be greater than or equal to 1');
   if (top > topMax) fail('less_than_equal', `Input should be less than or equal to ${topMax}`);
   return top;
-}
-
-/** Takes the next fault of a call among the common faults and the given ones. */
-function nextFault(
-  { liveSettings }: SubscriptionServices,
-  ownFaults: readonly QueueFault[],
-): QueueFault | undefined {
-  const { nextQueueCalls } = liveSettings.current();
-  return takeNext([...queryFaults, ...ownFaults], nextQueueCalls, (counts) =>
-    liveSettings.change({ nextQueueCalls: counts }),
-  );
-}
-
-/** Returns the answer, with its fault if that is one of the common faults. */
-function withFault(
-  fault: QueueFault | undefined,
-  answer: () => ServiceAnswer,
-  form: ErrorForm,
-): ServiceAnswer {
-  const common = queryFaults.find((one) => one === fault);
-  if (common === undefined) return answer();
-  return injectFault(common, answer, form);
 }

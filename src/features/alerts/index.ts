@@ -2,7 +2,7 @@
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile, pick } from '../../core/host/rpc.ts';
 import { defineTables } from '../../store/tables.ts';
-import type { AlertReader, Alerts } from './terms.ts';
+import { type AlertReader, type Alerts, activeMax } from './terms.ts';
 
 declare module '../../store/tables.ts' {
   interface ReaderPorts {
@@ -12,9 +12,6 @@ declare module '../../store/tables.ts' {
     alerts: Alerts;
   }
 }
-
-/** Maximum number of active alerts: subscriptions and sinks are few. */
-const activeMax = 1_000;
 
 export const alerts = defineFeature({
   name: 'alerts',

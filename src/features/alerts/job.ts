@@ -23,7 +23,7 @@ import { minuteUs, weekUs } from '../../core/terms/dates.ts';
 import type { Alert, AlertFinding, Check, Result } from '../../core/terms/evaluation.ts';
 import type { JobContext } from '../../receiver/slots.ts';
 import { alertSenders, channelsOf, type DeliveryDeps, deliverDue, sendUnstored } from './notify.ts';
-import type { Alerts } from './terms.ts';
+import { type Alerts, activeMax } from './terms.ts';
 
 /** Checks what the parts of the status watch. Alerts advise according to the jobs that run. */
 export async function serveWatchdog({
@@ -105,9 +105,6 @@ export function createWatchMemory({ parts, sources }: Pick<WatchDeps, 'parts' | 
 
 type WatchMemory = ReturnType<typeof createWatchMemory>;
 
-/** Maximum number of active alerts; subscriptions and sinks are few. */
-const activeMax = 1_000;
-
 /** Maximum age of the last heartbeat, which is written every minute. */
 const heartbeatUs = 10 * minuteUs;
 
@@ -133,7 +130,8 @@ export async function watchOnce(
     // Without the active alerts, findings may be raised, but nothing is resolved.
     log.error(errorFields(error), 'watchdog failed to read the active alerts');
   }
-  await checkAll(round);
+  const watches = memory.opened.flatMap(({ watch }) => watch?.(nowUs) ?? []);
+  await Promise.all(watches.map((one) => checkThings(one, round)));
   const { findings, checked } = round;
   const channels = channelsOf(senders);
   try {
@@ -160,11 +158,6 @@ interface Round {
   findings: AlertFinding[];
   /** Active alerts to be resolved, unless their problem is in the findings. */
   checked: Alert[];
-}
-
-async function checkAll(round: Round): Promise<void> {
-  const watches = round.memory.opened.flatMap(({ watch }) => watch?.(round.nowUs) ?? []);
-  await Promise.all(watches.map((one) => checkThings(one, round)));
 }
 
 /** Timeout for reading the subjects of a check. */

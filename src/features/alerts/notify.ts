@@ -14,7 +14,7 @@ import type { ChannelConfig } from './settings.ts';
 import { type Alerts, channelVariables, type ListedAlert, stateOf } from './terms.ts';
 
 /** Version of the document; incremented when a field changes its meaning or is removed. */
-export const alertMessageVersion = 1;
+const alertMessageVersion = 1;
 
 /** The document. Times are ISO 8601, UTC. The fields are described in docs/monitoring.md. */
 export type AlertMessage = ReturnType<typeof alertMessage>;
@@ -110,8 +110,11 @@ const resolutionSentUs = dayUs;
 /** Maximum alerts per call. */
 const alertsMax = 1_000;
 
-/** Failed messages of a channel, by id. Only in memory: a restart repeats them. */
-export type FailedMessages = Map<string, { failures: number; retryAtUs: number }>;
+interface ChannelState {
+  channel: AlertChannel;
+  /** Failed messages, by id. Only in memory: a restart repeats them. */
+  failed: Map<string, { failures: number; retryAtUs: number }>;
+}
 
 /**
  * Sends the alerts whose state the channel has not accepted, by id, and stops at the first failure: the channel is
@@ -120,7 +123,7 @@ export type FailedMessages = Map<string, { failures: number; retryAtUs: number }
  */
 export async function deliverDue(
   deps: DeliveryDeps,
-  { channel, failed }: { channel: AlertChannel; failed: FailedMessages },
+  { channel, failed }: ChannelState,
   signal: AbortSignal,
 ): Promise<void> {
   const { alerts, senders, nowUs, log, random } = deps;

@@ -32,8 +32,9 @@ export const sections = defineSections(variables, {
   alertCommand: ({ value }) => value('EARSHOT_ALERT_COMMAND') ?? null,
 });
 
-export const groups = { start: ['alertUrl', 'alertCommand'] };
-
 /** Sections of the notification channels. */
 export const channelSections = ['alertUrl', 'alertCommand'] as const;
+
+export const groups = { start: channelSections };
+
 export type ChannelConfig = Pick<Config, (typeof channelSections)[number]>;

@@ -30,6 +30,9 @@ export interface AlertQuery {
   limit: number;
 }
 
+/** Maximum number of active alerts: subscriptions and sinks are few. */
+export const activeMax = 1_000;
+
 /** Variable that sets each channel. */
 export const channelVariables = {
   url: 'EARSHOT_ALERT_URL',

@@ -5,8 +5,8 @@ import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
 import { coversEvent, type SubscriptionEvent } from '../../core/terms/subscription.ts';
-import type { Products, PushedEvent } from '../../filter/products.ts';
-import type { Completeness, RecoveredEvent } from './completeness.ts';
+import type { Products } from '../../filter/products.ts';
+import type { Completeness } from './completeness.ts';
 import type { EventOutcome, ReconcileMode, ReconcileTask } from './tasks.ts';
 
 /** Maximum number of events in one call of the store. */
@@ -72,12 +72,7 @@ export async function comparePage(
     const missing: ListedEvent[] = [];
     for (const one of open) {
       if (one.eventUs < unprunedSinceUs) continue;
-      const outcome = outcomeOf(
-        task.event,
-        one,
-        known.get(one.productId.toLowerCase()),
-        settlingUs,
-      );
+      const outcome = outcomeOf(task.event, one, known, settlingUs);
       if (outcome === 'missing') missing.push(one);
       else compared.push({ listed: one, outcome, wasMissing: false });
     }
@@ -130,32 +125,22 @@ async function recover(
   return { recovered, undecided };
 }
 
-/** Log entries of one product, for one subscription. */
-interface KnownOfProduct {
-  pushes: PushedEvent[];
-  recovered: RecoveredEvent[];
-}
+/** Log entries of products, for one subscription, by product id in lower case. */
+type Known = Awaited<ReturnType<typeof lookUpProducts>>;
 
-/** Keys are product ids in lower case; unknown products have no entry. Takes at most 1,000 ids. */
+/** Takes at most 1,000 ids. */
 async function lookUpProducts(
   question: { subscription: string; productIds: readonly string[] },
   context: CompareContext,
-): Promise<Map<string, KnownOfProduct>> {
+) {
   const [pushes, recovered] = await Promise.all([
     context.products.pushedEvents(question),
     context.completeness.recoveredEvents(question),
   ]);
-  const known = new Map<string, KnownOfProduct>();
-  const ofProduct = (productId: string) => {
-    const key = productId.toLowerCase();
-    const entry = known.get(key) ?? { pushes: [], recovered: [] };
-    known.set(key, entry);
-    return entry;
-  };
-  for (const push of pushes) ofProduct(push.productId).pushes.push(push);
-  for (const event of recovered) ofProduct(event.productId).recovered.push(event);
-  return known;
+  return { pushes: Map.groupBy(pushes, keyOf), recovered: Map.groupBy(recovered, keyOf) };
 }
+
+const keyOf = ({ productId }: Pick<ListedEvent, 'productId'>) => productId.toLowerCase();
 
 /**
  * Returns false for a product that was never modified: its modification date equals its publication date, and
@@ -172,17 +157,19 @@ export function isExpected(
 /** Compares one event with the log; a push counts as late if it came more than `settlingUs` after the event. */
 function outcomeOf(
   event: SubscriptionEvent,
-  { eventUs }: Pick<ListedEvent, 'eventUs'>,
-  known: KnownOfProduct | undefined,
+  listed: ListedEvent,
+  known: Known,
   settlingUs: number,
 ): EventOutcome {
-  const pushes = (known?.pushes ?? []).filter((push) => coversEvent(push, { event, eventUs }));
-  const recovered = (known?.recovered ?? []).filter(
+  const { eventUs } = listed;
+  const key = keyOf(listed);
+  const covering = known.pushes.get(key)?.filter((one) => coversEvent(one, { event, eventUs }));
+  const recovered = (known.recovered.get(key) ?? []).filter(
     (one) =>
       one.event === event &&
       (event !== 'modified' || millisecondOf(one.eventUs) === millisecondOf(eventUs)),
   );
-  const [push] = pushes.toSorted((a, b) => a.position - b.position);
+  const [push] = covering?.toSorted((a, b) => a.position - b.position) ?? [];
   if (push === undefined) {
     if (recovered.length === 0) return 'missing';
     return recovered.some(({ pushedAtUs }) => pushedAtUs !== null) ? 'late' : 'recovered';

@@ -124,7 +124,7 @@ export interface Completeness extends CompletenessReader {
 }
 
 /** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
-const heartbeatMaxAgeUs = 2 * minuteUs;
+export const heartbeatMaxAgeUs = 2 * minuteUs;
 
 /** Returns a sentence with a consequence, such as `nothing is checked`, if no receiver runs; otherwise null. */
 export async function absenceNote(

@@ -17,9 +17,10 @@ import {
   type HourCoverage,
   settlingUs,
 } from './completeness.ts';
+import { noCounts, type OutcomeCounts } from './tasks.ts';
 
 /** State of an hour; the worst that applies. */
-export const hourStates = [
+const hourStates = [
   'outside', // no event was requested
   'pruned', // its notifications were pruned: nothing is known
   'pending', // not compared yet: it ended less than half an hour ago, or not at all
@@ -34,7 +35,7 @@ export const hourStates = [
 export type HourState = (typeof hourStates)[number];
 
 /** Comparison state of the due hours. */
-export const comparedStates = ['not-compared', 'partly-compared', 'compared'] as const;
+const comparedStates = ['not-compared', 'partly-compared', 'compared'] as const;
 
 type ComparedState = (typeof comparedStates)[number];
 
@@ -47,8 +48,6 @@ const countFields = {
   recovered: count.describe('Events that were not pushed, but fetched from the catalogue.'),
   missing: count.describe('Expected events that are not in the log.'),
 };
-
-type CoverageCounts = z.infer<z.ZodObject<typeof countFields>>;
 
 const hourFields = z.object({
   hourUs: z.number().describe('Start of the hour.'),
@@ -148,10 +147,10 @@ function dueAtUs(at: number): number {
 }
 
 /** Adds up counts. */
-export function sumCounts(counts: readonly CoverageCounts[]): CoverageCounts {
-  const sum = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
+export function sumCounts(counts: readonly OutcomeCounts[]): OutcomeCounts {
+  const sum = noCounts();
   for (const one of counts) {
-    for (const name of Object.keys(sum) as (keyof CoverageCounts)[]) sum[name] += one[name];
+    for (const name of Object.keys(sum) as (keyof OutcomeCounts)[]) sum[name] += one[name];
   }
   return sum;
 }
@@ -183,7 +182,7 @@ function reportHour(at: number, facts: HourFacts): ReportedHour {
 }
 
 function stateOf(
-  { expected, late, recovered, missing }: CoverageCounts,
+  { expected, late, recovered, missing }: OutcomeCounts,
   { compared, events, isPruned, isDue }: HourFacts,
 ): HourState {
   if (events.length === 0) return 'outside';
@@ -215,7 +214,7 @@ function summed(subscription: string, hours: ReportedHour[]): SubscriptionCovera
 type HourCounts = Pick<CoverageSummary, 'comparedHours' | 'unknownHours'>;
 
 /** Adds state and shares. Shares are null before the first compared hour. */
-function withShares<Counts extends CoverageCounts & HourCounts>(counts: Counts) {
+function withShares<Counts extends OutcomeCounts & HourCounts>(counts: Counts) {
   const { expected, missing, pushed, late, comparedHours, unknownHours } = counts;
   const state: ComparedState =
     comparedHours === 0 ? 'not-compared' : unknownHours > 0 ? 'partly-compared' : 'compared';
@@ -246,7 +245,7 @@ export function sumCoverage(
   });
 }
 
-export interface CoverageQuestion {
+interface CoverageQuestion {
   sinceUs: number;
   untilUs: number;
   subscription?: string | undefined;

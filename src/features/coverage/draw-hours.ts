@@ -21,16 +21,16 @@ const hourLooks = {
   outside: { label: 'no subscription', tone: 'plain', sign: '', bar: ' ' },
 } as const satisfies Record<HourState, object>;
 
+const worstFirst = Object.keys(hourLooks) as HourState[];
+
 /** Returns the worst state of some hours; hours that are not due say nothing about a day with others. */
 function worstState(states: readonly HourState[]): HourState {
-  const order = Object.keys(hourLooks) as HourState[];
-  return order.find((state) => states.includes(state)) ?? 'outside';
+  return worstFirst.find((state) => states.includes(state)) ?? 'outside';
 }
 
 /** Returns the states that occur, the best first. */
 function occurringStates(hours: readonly Pick<ReportedHour, 'state'>[]): HourState[] {
-  const order = Object.keys(hourLooks) as HourState[];
-  return order.filter((state) => hours.some((hour) => hour.state === state)).toReversed();
+  return worstFirst.filter((state) => hours.some((hour) => hour.state === state)).toReversed();
 }
 
 /** The hours of each subscription, with the legend. */
@@ -64,13 +64,12 @@ const cellsPerLine = 61;
  * with the first day that has any state.
  */
 export function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
-  const days = [...byDay(hours)];
-  const first = days.findIndex(([, states]) => worstState(states) !== 'outside');
-  const shown = first === -1 ? [] : days.slice(first);
+  const days = byDay(hours);
+  const shown = fromFirst(days);
   const line = (day: number, states: readonly HourState[]) =>
     `  ${formatDateUs(day).slice(0, 10)}  ${painted(states, paint)}`;
-  if (days.length <= hourlyDaysMax) return shown.map(([day, states]) => line(day, states));
-  const worst = shown.map(([, states]) => worstState(states));
+  if (days.length <= hourlyDaysMax) return shown.map(([day, own]) => line(day, statesOf(own)));
+  const worst = shown.map(([, own]) => worstState(statesOf(own)));
   const starts = worst.flatMap((_, i) => (i % cellsPerLine === 0 ? [i] : []));
   return starts.map((at) => line(shown[at]?.[0] ?? 0, worst.slice(at, at + cellsPerLine)));
 }
@@ -82,16 +81,24 @@ export function stripLegend(hours: readonly ReportedHour[], paint: Paint): strin
   return `${parts.join('   ')}   (UTC)`;
 }
 
-/** Groups the states by day, 24 hours each; hours before the first or after the last are outside. */
-function byDay(hours: readonly ReportedHour[]): Map<number, HourState[]> {
-  const days = new Map<number, HourState[]>();
-  for (const { hourUs: atUs, state } of hours) {
-    const day = Math.floor(atUs / dayUs) * dayUs;
-    const states = days.get(day) ?? Array.from({ length: 24 }, () => 'outside' as const);
-    states[Math.round((atUs - day) / hourUs)] = state;
-    days.set(day, states);
-  }
-  return days;
+const hoursOfDay = Array.from({ length: 24 }, (_, hour) => hour);
+
+/** A day with its 24 hours; those before the first and after the last hour of a report are undefined. */
+type Day = readonly [dayAtUs: number, hours: readonly (ReportedHour | undefined)[]];
+
+/** Groups hours by day. */
+function byDay(hours: readonly ReportedHour[]): Day[] {
+  const byHour = new Map(hours.map((hour) => [hour.hourUs, hour]));
+  const days = new Set(hours.map(({ hourUs: at }) => at - (at % dayUs)));
+  return [...days].map((day) => [day, hoursOfDay.map((hour) => byHour.get(day + hour * hourUs))]);
+}
+
+const statesOf = (hours: Day[1]) => hours.map((hour) => hour?.state ?? 'outside');
+
+/** Returns the days from the first of the subscription on. */
+function fromFirst(days: readonly Day[]): readonly Day[] {
+  const first = days.findIndex(([, own]) => worstState(statesOf(own)) !== 'outside');
+  return days.slice(Math.max(0, first));
 }
 
 /** Colours neighbours of the same state together. */
@@ -108,8 +115,6 @@ function painted(states: readonly HourState[], paint: Paint): string {
   return text;
 }
 
-const hoursOfDay = Array.from({ length: 24 }, (_, hour) => hour);
-
 /** Renders a panel per subscription with a row for each day, newest first, and the legend. */
 function hourTables(reports: readonly SubscriptionCoverage[]): Html {
   const all = reports.flatMap(({ hours }) => hours);
@@ -122,21 +127,18 @@ function hourTables(reports: readonly SubscriptionCoverage[]): Html {
 }
 
 function hourTable({ subscription, hours }: SubscriptionCoverage): Html {
-  const byDay = [...Map.groupBy(hours, ({ hourUs: at }) => at - (at % dayUs))];
-  // Begins with the first day of the subscription.
-  const first = byDay.findIndex(([, own]) => own.some(({ state }) => state !== 'outside'));
-  const days = byDay.slice(Math.max(0, first)).toReversed();
+  const days = fromFirst(byDay(hours)).toReversed();
   const caption = `Coverage of ${subscription} by day and hour (UTC)`;
   return panel(
     subscription,
     html`<div class="scroll by-hour" tabindex="0" role="region" aria-label="${caption}"><table class="hours">
 <caption class="visually-hidden">${caption}</caption>
 <thead><tr><th scope="col">day</th>${hoursOfDay.map((hour) => html`<th scope="col">${String(hour).padStart(2, '0')}</th>`)}</tr></thead>
-<tbody>${days.map(([dayAtUs, own]) => {
-      const byHour = new Map(own.map((one) => [Math.round((one.hourUs - dayAtUs) / hourUs), one]));
-      return html`<tr><th scope="row">${weekday(dayAtUs)} ${shortDateUs(dayAtUs).slice(5, 10)}</th>
-${hoursOfDay.map((hour) => hourCell(byHour.get(hour), subscription))}</tr>`;
-    })}</tbody></table></div>`,
+<tbody>${days.map(
+      ([dayAtUs, own]) =>
+        html`<tr><th scope="row">${weekday(dayAtUs)} ${shortDateUs(dayAtUs).slice(5, 10)}</th>
+${own.map((hour) => hourCell(hour, subscription))}</tr>`,
+    )}</tbody></table></div>`,
     'events by the hour of their date in the catalogue, UTC',
   );
 }
@@ -177,21 +179,19 @@ export function dayStrip(reports: readonly SubscriptionCoverage[], nowUs: number
           : missing > 0
             ? badge('bad', `${countText(missing)} missing`)
             : badge('good', 'nothing missing');
-      const days = Map.groupBy(hours, ({ hourUs: at }) => at - (at % dayUs));
       return html`<tr><th scope="row">${subscription}${total}</th>
-${[...days].map(([dayAtUs, own]) => dayCell(dayAtUs, own, { subscription, nowUs }))}</tr>`;
+${byDay(hours).map((day) => dayCell(day, { subscription, nowUs }))}</tr>`;
     },
   )}</tbody></table></div>`;
 }
 
 function dayCell(
-  dayAtUs: number,
-  hours: readonly ReportedHour[],
+  [dayAtUs, hours]: Day,
   { subscription, nowUs }: { subscription: string; nowUs: number },
 ): Html {
-  const { label, tone, sign } = hourLooks[worstState(hours.map(({ state }) => state))];
+  const { label, tone, sign } = hourLooks[worstState(statesOf(hours))];
   const day = shortDateUs(dayAtUs).slice(5, 10);
-  const missing = hours.reduce((sum, one) => sum + one.missing, 0);
+  const missing = hours.reduce((sum, one) => sum + (one?.missing ?? 0), 0);
   const title = `${day}: ${label}${missing > 0 ? `, ${countText(missing)} missing` : ''}`;
   // Without an end, the page of today refreshes.
   const endUs = dayAtUs + dayUs;

@@ -69,9 +69,10 @@ export function createReconcileRounds(
   pulledUpToUs = io.nowUs(),
 ): () => Promise<RoundOutcome> {
   const opened = openListing(
-    { ...config, pageSizes },
+    config,
     { ...io, signal: AbortSignal.any([io.signal, signal]) },
     ({ cause, waitMs }) => parts.log.debug({ reason: cause, waitMs }, 'retrying a catalogue query'),
+    { sizes: pageSizes },
   );
   const last = { checkedAtUs: null, pulledUpToUs, isAnswering: false };
   const deps: DueComparison = { ...opened, ownNowUs: io.nowUs, last, signal };

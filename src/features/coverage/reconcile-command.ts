@@ -1,6 +1,5 @@
 /** `earshot reconcile`: compares the log with the catalogue and recovers missing notifications. */
 
-import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { addSpan, dryRunOption, jsonOption, readWindow } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
@@ -172,9 +171,12 @@ async function compare(io: Io, { config, store, flags, tasks, closers }: Deps) {
   const products = openProducts(dataDir);
   closers.add(() => products.close());
   const progress = createProgressLine(stderr);
-  const reportTrouble = createTroubleReporter(io);
-  const { listing, nowUs } = openListing(config, io, (trouble) => {
-    reportTrouble(trouble, progress.clear);
+  const causes = new Set<string>();
+  const { listing, nowUs } = openListing(config, io, ({ cause, waitMs }) => {
+    if (causes.has(cause)) return;
+    causes.add(cause);
+    progress.clear();
+    stderr.write(`${cause} Retrying in ${lengthText(waitMs * 1_000)} …\n`);
   });
   const { completeness } = store;
   // `--dry-run --check` lists missing events, writes nothing, and exits with 3.
@@ -322,17 +324,4 @@ function progressText(progress: ReconcileProgress, requests: number): string {
     shortDateUs(upToUs),
     counted(requests, 'request'),
   ].join(' · ');
-}
-
-/** Prints each cause of failure once. `clear` removes the progress line before. */
-function createTroubleReporter({
-  stderr,
-}: Pick<Io, 'stderr'>): (trouble: ListingRetry, clear: () => void) => void {
-  const reported = new Set<string>();
-  return ({ cause, waitMs }, clear) => {
-    if (reported.has(cause)) return;
-    reported.add(cause);
-    clear();
-    stderr.write(`${cause} Retrying in ${lengthText(waitMs * 1_000)} …\n`);
-  };
 }

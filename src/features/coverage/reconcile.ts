@@ -34,19 +34,14 @@ export interface OpenedListing {
 }
 
 /**
- * Creates the client without sending a request. `pageSizes`: values of `$top`, largest first. Calls `onRetry` for each
- * failed attempt that is retried.
+ * Creates the client without sending a request. Calls `onRetry` for each failed attempt that is retried. `sizes`: values
+ * of `$top`, largest first.
  */
 export function openListing(
-  {
-    catalogueUrl,
-    requestsPerMinute,
-    pageSizes,
-  }: Pick<ReconcileConfig, 'catalogueUrl' | 'requestsPerMinute'> & {
-    pageSizes?: readonly number[];
-  },
+  { catalogueUrl, requestsPerMinute }: Pick<ReconcileConfig, 'catalogueUrl' | 'requestsPerMinute'>,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
   onRetry: (trouble: ListingRetry) => void,
+  more: { sizes?: readonly number[] } = {},
 ): OpenedListing {
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
   const { nowUs, fetch } = createServiceClock(own);
@@ -59,7 +54,7 @@ export function openListing(
     nowMs: () => io.nowUs() / 1_000,
     pause,
     onRetry,
-    ...(pageSizes === undefined ? {} : { sizes: pageSizes }),
+    ...more,
   });
   return { listing, nowUs };
 }

@@ -1,6 +1,6 @@
 /** `earshot status`: shows the state of all parts on one screen. */
 import { needsEndpoint } from '../../admin/settings.ts';
-import { defineCommand, withParts } from '../../core/cli/command.ts';
+import { type CommandContext, defineCommand, withParts } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
@@ -30,6 +30,7 @@ import * as report from '../../core/terms/report.ts';
 import { findRunning, type RunningNote, refusalOf } from '../../receiver/running-receiver.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
+import { heartbeatMaxAgeUs } from '../coverage/completeness.ts';
 
 export const statusCommand = defineCommand('status', {
   description: 'Show the state of all parts on one screen, with advice for each problem.',
@@ -54,7 +55,7 @@ Examples:
   $ earshot status                                                        all parts
   $ earshot status --check > /dev/null || mail -s "earshot problem" me@example.com    send mail
   $ earshot status --json | jq '.parts[] | select(.nextStep != null)'     parts with problems`,
-  run: (io, flags: StatusFlags) => showStatus(io, { ...flags, version: io.version }),
+  run: showStatus,
 });
 
 interface StatusFlags {
@@ -62,16 +63,13 @@ interface StatusFlags {
   check?: true;
 }
 
-/** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
-const heartbeatMaxAgeUs = 120_000_000;
-
 /**
  * Shows the state of the data directory even if other settings have problems, and then rejects with `configuration`.
  * With `check`, rejects with `differences` if a part has a problem.
  */
 async function showStatus(
-  io: Io,
-  { json, check, version }: StatusFlags & { version: string },
+  io: Io & Pick<CommandContext, 'version'>,
+  { json, check }: StatusFlags,
 ): Promise<void> {
   // First, because problems of other settings are irrelevant with a wrong data directory.
   const place = loadConfig(io, ['data']);
@@ -81,7 +79,7 @@ async function showStatus(
     // Read while the query thread starts.
     const [settings, parts] = await Promise.all([readSettings(io), loadStatusParts(io.features)]);
     await usable;
-    const status = await createGather(parts, sourcesOf(io, settings, { store, version }))();
+    const status = await createGather(parts, sourcesOf(io, settings, store))();
     if (json) await printJson(io.stdout, toStatusJson(parts, status));
     else {
       await printReport(io, statusReport(status));
@@ -114,12 +112,12 @@ async function readSettings(io: Io) {
 type Settings = Awaited<ReturnType<typeof readSettings>>;
 
 function sourcesOf(
-  io: Io,
+  io: Io & Pick<CommandContext, 'version'>,
   { config, setting }: Settings,
-  { store, version }: { store: StoreReader; version: string },
+  store: StoreReader,
 ): StatusSources {
   return {
-    ...{ store, setting, version, io, running: null },
+    ...{ store, setting, version: io.version, io, running: null },
     receiver: () => receiverOf(setting, store, io),
     log: createLogger(io, config.logLevel ?? 'info'),
   };

@@ -139,27 +139,22 @@ async function isMatch(
   products: Pick<Products, 'find'>,
 ): Promise<boolean> {
   const tree = requireFilter(text, 'Products');
-  if (tree === null) return true;
-  const found = await productsById(products, [productId], tree);
-  return found.length > 0;
+  return tree === null || (await findProduct(products, ['Products'], productId, tree)) !== null;
 }
 
-/** Returns the indexed products with these ids, deleted ones included, that match a filter. */
-export async function productsById(
+/** Returns the indexed product with this id if it matches a filter; otherwise null. */
+export async function findProduct(
   products: Pick<Products, 'find'>,
-  productIds: readonly string[],
+  entities: readonly ('Products' | 'DeletedProducts')[],
+  productId: string,
   condition: FilterTree | null = null,
-): Promise<FoundProduct[]> {
-  const literals = productIds.map((value) => ({ type: 'text', value }) as const);
-  const byId = { node: 'in', field: 'Id', literals } as const;
-  const filter = joined('and', [byId, condition]);
-  const found: FoundProduct[] = [];
-  for (const entity of ['Products', 'DeletedProducts'] as const) {
-    if (condition !== null && entity === 'DeletedProducts') break;
-    const query = { entity, filter, limit: productIds.length };
-    for await (const one of products.find(query)) found.push(one);
+): Promise<FoundProduct | null> {
+  const literals = [{ type: 'text', value: productId }] as const;
+  const filter = joined('and', [{ node: 'in', field: 'Id', literals }, condition]);
+  for (const entity of entities) {
+    for await (const found of products.find({ entity, filter, limit: 1 })) return found;
   }
-  return found;
+  return null;
 }
 
 export function productJob(
@@ -168,16 +163,8 @@ export function productJob(
 ): NewSummaryJob {
   const { productId, productName, subscription, position } = row;
   const subject = productId.toLowerCase();
-  return {
-    kind: 'product',
-    subject,
-    productId,
-    productName,
-    subscription,
-    scope: null,
-    position,
-    dueAtUs,
-  };
+  const product = { productId, productName };
+  return { kind: 'product', subject, ...product, subscription, scope: null, position, dueAtUs };
 }
 
 /** Due at the end of its period. */
@@ -186,12 +173,6 @@ export function digestJob(scope: DigestScope, position: number): NewSummaryJob {
   const subject = JSON.stringify([subscription, filter, fromUs, untilUs]);
   const product = { productId: null, productName: null };
   return { kind: 'digest', subject, ...product, subscription, scope, position, dueAtUs: untilUs };
-}
-
-/** Microseconds since 1970, UTC: from (inclusive), until (exclusive). */
-export interface WindowSpan {
-  fromUs: number;
-  untilUs: number;
 }
 
 const lengthsUs: Readonly<Record<DigestWindow, number>> = {
@@ -204,7 +185,7 @@ const lengthsUs: Readonly<Record<DigestWindow, number>> = {
 const firstWindowUs = -3 * dayUs;
 
 /** Returns the window that contains a time. */
-export function windowAt(window: DigestWindow, atUs: number): WindowSpan {
+export function windowAt(window: DigestWindow, atUs: number) {
   const lengthUs = lengthsUs[window];
   const fromUs = Math.floor((atUs - firstWindowUs) / lengthUs) * lengthUs + firstWindowUs;
   return { fromUs, untilUs: fromUs + lengthUs };

@@ -46,7 +46,7 @@ import { type SummaryReader, type SummaryRow, subjectName } from './terms.ts';
 
 const rowsMax = 50;
 
-export const summariesPage: PageRoute = {
+const summariesPage: PageRoute = {
   path: '/summaries',
   label: 'Summaries',
   group: 'operation',

@@ -17,8 +17,8 @@ import { digestFacts, digestTemplate } from './digest.ts';
 import { productFacts, productTemplate } from './facts.ts';
 import {
   collectJobs,
+  findProduct,
   isIndexed,
-  productsById,
   type RuleOf,
   type SummaryContext,
   type SummaryModel,
@@ -45,9 +45,9 @@ export async function factsOf(
   signal: AbortSignal,
 ): Promise<Facts | null> {
   if (job.scope !== null) return digestFacts(job.scope, context, signal);
-  const [found] =
-    job.productId === null ? [] : await productsById(context.products, [job.productId]);
-  return found === undefined ? null : productFacts(found, context.places());
+  const entities = ['Products', 'DeletedProducts'] as const;
+  const found = await findProduct(context.products, entities, job.productId ?? '');
+  return found && productFacts(found, context.places());
 }
 
 const templates = { product: productTemplate, digest: digestTemplate };

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { catchUpIndex } from '../../src/features/products/index-file/index-maintenance.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { registration } from '../features/alerts/watch-context.ts';
+import { delivery } from '../helpers/deliveries.ts';
 import { nowUs } from '../helpers/fake-io.ts';
 import { createContext, withStore } from '../helpers/filled-store.ts';
 import { asOnPages, readPage, sessionsOf } from './console-sessions.ts';
@@ -60,8 +61,7 @@ async function openCompletenessContext() {
         AckId: `ack-${i}`,
         value: record,
       };
-      const body = Buffer.from(JSON.stringify(notification));
-      await store.accept({ body, subscription: 's2', receivedAtUs, source: 'push', headers: [] });
+      await store.accept(delivery(notification, { subscription: 's2', receivedAtUs }));
     }
   });
   await catchUpIndex({ dataDir: context.dataDir });

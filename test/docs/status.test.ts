@@ -8,6 +8,7 @@ import { printReport } from '../../src/core/cli/print-report.ts';
 import type { StatusFacts } from '../../src/core/status/status.ts';
 import { statusReport } from '../../src/features/status/command.ts';
 import { dayUs, hourUs, wellFacts } from '../features/status/status-facts.ts';
+import { createStream } from '../helpers/fake-io.ts';
 import { evaluateStatus } from '../helpers/status.ts';
 import { asOnPages, readPage } from './console-sessions.ts';
 
@@ -16,17 +17,10 @@ const linesMax = 24;
 
 /** Prints as on a terminal of this width, without colour. */
 async function printed(facts: StatusFacts): Promise<string> {
-  let text = '';
-  const output = {
-    ...{ isTTY: true, columns: columnsMax, once: () => undefined },
-    write: (chunk: unknown) => {
-      text += String(chunk);
-      return true;
-    },
-  };
+  const { output, bytes } = createStream({ isTTY: true, columns: columnsMax });
   const io = { stdout: output, stderr: output, env: { NO_COLOR: '1', ...asOnPages } };
   await printReport(io, statusReport(evaluateStatus(facts)));
-  return text;
+  return bytes().toString();
 }
 
 /** A certificate that could not be renewed for two weeks, and a sink that is down. */

@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { Store } from '../../src/store/store.ts';
+import { registrationOf } from '../admin/samples.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { openStore } from '../helpers/store.ts';
@@ -32,16 +33,11 @@ async function openData(): Promise<{ dataDir: string; store: Store }> {
   const store = await openStore({ dataDir });
   onTestFinished(() => store.close());
   const nowUs = Date.now() * 1_000;
-  const events = ['created', 'modified', 'deleted'] as const;
-  await store.administration.commit({
-    save: {
-      ...{ name: subscription, type: 'push', events, filter: '' },
-      ...{ status: 'running', unfinished: false, earlierIds: [], origin: 'flags' as const },
-      ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
-      ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
-      ...{ pausedSeenAtUs: null, changedByPerson: false },
-    },
+  const save = registrationOf({
+    ...{ name: subscription, events: ['created', 'modified', 'deleted'], filter: '' },
+    ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
   });
+  await store.administration.commit({ save });
   return { dataDir, store };
 }
 

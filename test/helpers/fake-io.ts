@@ -96,12 +96,7 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
       if (count === options.stopAfterChunks) stopping.abort('test');
     },
   });
-  const stderr = createStream({
-    isTTY: options.stderrIsTTY ?? isTTY,
-    columns,
-    slowReader: false,
-    onChunk: () => undefined,
-  });
+  const stderr = createStream({ isTTY: options.stderrIsTTY ?? isTTY, columns });
   const { nowUs: clock = () => nowUs, fetch: send = fetch } = options;
   const { workingDir = import.meta.dirname, features = app } = options;
   const io = testIo({
@@ -177,19 +172,21 @@ export async function printedJson(ended: Promise<Printed>) {
   return JSON.parse((await ended).out);
 }
 
-function createStream(options: {
-  isTTY: boolean | undefined;
-  columns: number | undefined;
-  slowReader: boolean;
-  onChunk: (count: number) => void;
+/** Creates an output that keeps what is written; `onChunk` gets the number of chunks. */
+export function createStream(options: {
+  isTTY?: boolean | undefined;
+  columns?: number | undefined;
+  slowReader?: boolean;
+  onChunk?: (count: number) => void;
 }) {
-  const { isTTY, columns, slowReader, onChunk } = options;
+  const { isTTY, columns, slowReader = false, onChunk } = options;
   const chunks: Buffer[] = [];
   const emitter = new EventEmitter();
   let waiting = false;
   const write = (chunk: string | Uint8Array) => {
     if (waiting) throw new Error('Written before the reader was ready for more.');
-    onChunk(chunks.push(Buffer.from(chunk)));
+    const count = chunks.push(Buffer.from(chunk));
+    onChunk?.(count);
     waiting = slowReader;
     if (waiting) {
       setImmediate(() => {

@@ -1,15 +1,20 @@
 /** Products and events of the sandbox: queries, publishing, late records, a past, and the recorded answers. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/settings.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { dayMs, iso, send, startMs, startTestSandbox, unknownId } from './set-up.ts';
-
-const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
-const missing = !existsSync(fixtures);
-const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
+import {
+  dayMs,
+  iso,
+  missing,
+  recorded,
+  send,
+  startMs,
+  startTestSandbox,
+  unknownId,
+} from './set-up.ts';
 
 async function startCatalogue(options: Partial<SandboxOptions> = {}) {
   const test = await startTestSandbox(options);
@@ -63,17 +68,17 @@ describe('a list of products', () => {
     ['$filter=Nonsense', 400, null],
     ['$orderby=Name', 400, null],
     ['$expand=Nothing', 400, null],
-  ])('with %s is refused with %i', async (query, status, recorded) => {
+  ])('with %s is refused with %i', async (query, status, file) => {
     const { get } = await startCatalogue();
     const { json, ...answer } = await get(`/Products?${query}`);
     expect([answer.status, json.detail]).toEqual([status, expect.anything()]);
-    if (recorded === null || missing) return;
-    expect(json).toEqual(fixture(`errors/${recorded}`).response.body);
+    if (file === null || missing) return;
+    expect(json).toEqual(recorded(`errors/${file}`).response.body);
   });
 
   it('equals a recorded answer, with its records from a file', async (context) => {
     if (missing) return context.skip('there is no folder with recorded answers');
-    const shown = fixture('lists/products-page-1-count-nextlink.json');
+    const shown = recorded('lists/products-page-1-count-nextlink.json');
     const more = { ...shown.value[0], Id: unknownId, ContentDate: { Start: '2014-04-13' } };
     const recordsFile = join(temporaryDirectory(), 'records.jsonl');
     const lines = [...shown.value.toReversed(), more].map((one) => JSON.stringify(one));

@@ -1,10 +1,16 @@
 /** Push deliveries of the sandbox: bodies, attempts and retries, faults, and the record of outcomes. */
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import type { Faults, SandboxOptions } from '../../src/sandbox/settings.ts';
-import { type EndpointAnswer, iso, startEndpoint, startMs, startTestSandbox } from './set-up.ts';
+import {
+  type EndpointAnswer,
+  iso,
+  missing,
+  recorded,
+  startEndpoint,
+  startMs,
+  startTestSandbox,
+} from './set-up.ts';
 
-const fixtures = new URL('../../../shared/fixtures/notifications/', import.meta.url);
 const credentials = { username: 'catalogue', password: 'hunter2:secret' };
 
 type Totals = ReturnType<Awaited<ReturnType<typeof startTestSandbox>>['sandbox']['totals']>;
@@ -53,9 +59,9 @@ describe('a notification', () => {
     expect(Math.floor(Date.parse(body.NotificationDate))).toBe(startMs);
     expect(entry).toMatchObject({ ackId: AckId, outcome: 'delivered', attempts: [200] });
     expect(sandbox.subscriptions()[0]?.lastNotificationDate).toBe(iso(startMs));
-    if (!existsSync(fixtures)) return;
-    const name = 'push-created-s1-cog-vendor-sample.capital-Value.json';
-    const documented = Object.keys(JSON.parse(readFileSync(new URL(name, fixtures), 'utf8')));
+    if (missing) return;
+    const name = 'notifications/push-created-s1-cog-vendor-sample.capital-Value.json';
+    const documented = Object.keys(recorded(name));
     expect(Object.keys(body)).toEqual(documented.filter((key) => key !== 'Value'));
   });
 

@@ -1,12 +1,8 @@
 /** The identity provider of the sandbox: logins, tokens and one-time codes (facts, catalogue 4). */
-import { existsSync, readFileSync } from 'node:fs';
 import { TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { send, startMs, startTestSandbox } from './set-up.ts';
+import { missing, recorded, send, startMs, startTestSandbox } from './set-up.ts';
 
-const fixtures = new URL('../../../shared/fixtures/identity/', import.meta.url);
-const missing = !existsSync(fixtures);
-const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
 const secret = 'JBSWY3DPEHPK3PXP';
 const codeAt = (timestamp: number) => new TOTP({ secret }).generate({ timestamp });
 
@@ -31,7 +27,9 @@ describe('a login', () => {
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect(json).toMatchObject({ expires_in: 600, refresh_expires_in: 3_600 });
     if (!missing) {
-      expect(Object.keys(json)).toEqual(Object.keys(fixture('token-200.fake-tokens.json')));
+      expect(Object.keys(json)).toEqual(
+        Object.keys(recorded('identity/token-200.fake-tokens.json')),
+      );
     }
   });
 

@@ -1,5 +1,5 @@
 /** The products of the sandbox: names, attributes, footprints and delays of the real collections. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { polygonsOf } from '../../src/filter/geometry/ring.ts';
@@ -10,8 +10,8 @@ import {
 } from '../../src/sandbox/products/product-generator.ts';
 import { isReferenceValid } from '../filter/geometry/reference.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { missing, recorded, recordedText } from './set-up.ts';
 
-const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const firstMs = Date.UTC(2026, 1, 3, 4, 5, 6);
 const timeOf = (index: number) => firstMs + index * 1_300;
 
@@ -53,10 +53,9 @@ describe('a product', () => {
   });
 
   it('has the keys of real records, and attributes of the published table, with their types', (context) => {
-    if (!existsSync(fixtures)) return context.skip('there is no folder with real records');
-    const path = new URL('attributes/attributes-by-collection.json', fixtures);
-    const table = JSON.parse(readFileSync(path, 'utf8'));
-    const lines = readFileSync(new URL('products.jsonl', fixtures), 'utf8');
+    if (missing) return context.skip('there is no folder with real records');
+    const table = recorded('attributes/attributes-by-collection.json');
+    const lines = recordedText('products.jsonl');
     const real = JSON.parse(/.*"S1C_IW_GRDH_1SDV_2026.*/.exec(lines)?.[0] ?? '{}');
     for (const product of sample) {
       expect(Object.keys(product)).toEqual(Object.keys(real));

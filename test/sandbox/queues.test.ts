@@ -1,13 +1,9 @@
 /** Queues of pull subscriptions: Read and Ack (facts, catalogue 1.3), their faults, and a model of a queue. */
-import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServiceSettingsInput } from '../../src/sandbox/settings.ts';
-import { type Answer, dayMs, startTestSandbox } from './set-up.ts';
+import { type Answer, dayMs, missing, recorded, startTestSandbox } from './set-up.ts';
 
-const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
-const missing = !existsSync(fixtures);
-const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
 const ackIdsOf = ({ json }: Answer): string[] => json.map(({ AckId }: { AckId: string }) => AckId);
 
 async function startQueue(service: ServiceSettingsInput = {}) {
@@ -53,7 +49,7 @@ describe('a Read', () => {
     sandbox.clock.advance(1);
     expect((await read()).json).toEqual([rest]);
     if (missing) return;
-    const [documented] = fixture('notifications/pull-read-after-3-days.json');
+    const [documented] = recorded('notifications/pull-read-after-3-days.json');
     expect(Object.keys(rest)).toEqual(Object.keys(documented));
   });
 });
@@ -76,7 +72,7 @@ describe('an Ack', () => {
     }
     if (!missing) {
       expect(Object.keys(ackAnswer(0, 2))).toEqual(
-        Object.keys(fixture('subscriptions/ack-200.json')),
+        Object.keys(recorded('subscriptions/ack-200.json')),
       );
     }
   });

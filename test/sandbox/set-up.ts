@@ -1,4 +1,5 @@
 /** A sandbox with a stopped clock, clients of its services, and an endpoint that records its requests. */
+import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
 import { onTestFinished } from 'vitest';
@@ -6,6 +7,13 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/settings.ts';
 import { listening } from '../helpers/tcp-server.ts';
+
+const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
+/** True without the folder of recorded answers and records. */
+export const missing = !existsSync(fixtures);
+/** Returns the text, or the JSON document, of a recorded file. */
+export const recordedText = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
+export const recorded = (name: string) => JSON.parse(recordedText(name));
 
 export const startMs = Date.UTC(2026, 4, 1, 12);
 export const dayMs = 86_400_000;
@@ -25,7 +33,7 @@ export const pushRequest = {
   NotificationEpUsername: 'catalogue',
   NotificationEpPassword: 'hunter2:secret',
 };
-export const loginFields = {
+const loginFields = {
   client_id: 'cdse-public',
   grant_type: 'password',
   username: 'sandbox',
@@ -88,7 +96,7 @@ export async function startTestSandbox(options: Partial<SandboxOptions> = {}) {
   return { sandbox, ...clientOf(sandbox.catalogueUrl, sandbox.clock.now) };
 }
 
-export interface ReceivedRequest {
+interface ReceivedRequest {
   readonly path: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;

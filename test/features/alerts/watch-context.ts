@@ -16,6 +16,7 @@ import type { SubscriptionState } from '../../../src/features/subscriptions/stat
 import { intakeCheck } from '../../../src/receiver/status.ts';
 import { diskCheck } from '../../../src/store/status.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { registrationOf } from '../../admin/samples.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { testIo } from '../../helpers/fake-io.ts';
 import { statusParts } from '../../helpers/status.ts';
@@ -29,24 +30,12 @@ export const minuteUs = 60_000_000;
 /** A Thursday at midnight. */
 export const beginUs = Math.floor(1_795_000_000_000_000 / (7 * dayUs)) * 7 * dayUs;
 
-export const registration = (fields: Partial<Registration> = {}): Registration => ({
-  name: 'alps',
-  type: 'push',
-  events: ['created'],
-  filter: '',
-  status: 'running',
-  subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-  unfinished: false,
-  earlierIds: [],
-  origin: 'flags',
-  credentialsDigest: null,
-  activityAtUs: beginUs,
-  notifiedAtUs: beginUs,
-  runningSeenAtUs: beginUs,
-  pausedSeenAtUs: null,
-  changedByPerson: false,
-  ...fields,
-});
+export const registration = (fields: Partial<Registration> = {}): Registration =>
+  registrationOf({
+    ...{ filter: '', subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb' },
+    ...{ credentialsDigest: null, activityAtUs: beginUs, notifiedAtUs: beginUs },
+    ...{ runningSeenAtUs: beginUs, ...fields },
+  });
 
 export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourCoverage => ({
   subscription: 'alps',

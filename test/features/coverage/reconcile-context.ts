@@ -10,6 +10,7 @@ import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { registrationOf } from '../../admin/samples.ts';
+import { delivery } from '../../helpers/deliveries.ts';
 import { type FakeIoOptions, startCommand, type Words } from '../../helpers/fake-io.ts';
 import { withStore as withOpenStore } from '../../helpers/filled-store.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
@@ -89,12 +90,8 @@ export function compareAutomatically(
   return withStore(async (store) => {
     const products = openProducts(dataDir);
     const io = { nowUs: () => atUs, random: () => 0, fetch, signal };
-    const outcome = await createReconcileRounds(
-      { store, products, log: silentLog },
-      config,
-      io,
-      signal,
-    )();
+    const parts = { store, products, log: silentLog };
+    const outcome = await createReconcileRounds(parts, config, io, signal)();
     await products.close();
     await catchUpIndex({ dataDir });
     return outcome;
@@ -120,13 +117,7 @@ function pushOf(subscription: string, product: CatalogueProduct) {
     // The record at publication time, before any modification.
     value: { ...product, ModificationDate: product.PublicationDate },
   };
-  return {
-    body: Buffer.from(JSON.stringify(body)),
-    subscription,
-    receivedAtUs: (publishedMs + 60_000) * 1_000,
-    source: 'push' as const,
-    headers: [],
-  };
+  return delivery(body, { subscription, receivedAtUs: (publishedMs + 60_000) * 1_000 });
 }
 
 async function productsIn({ catalogueUrl }: Sandbox): Promise<CatalogueProduct[]> {

@@ -14,7 +14,7 @@ import type { ReconcileTask, TaskReport } from '../../../src/features/coverage/t
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { collect } from '../../helpers/deliveries.ts';
+import { collect, delivery } from '../../helpers/deliveries.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 
 export const minute = 60_000_000;
@@ -26,7 +26,6 @@ export const settlingUs = 30 * minute;
 /** A product in the catalogue; times are minutes after `t0`. */
 export interface CatalogueProduct {
   id: string;
-  name?: string;
   published?: number;
   modified?: number;
   deleted?: number;
@@ -34,13 +33,18 @@ export interface CatalogueProduct {
 
 const at = (minutes: number) => t0 + Math.round(minutes * minute);
 const date = (minutes: number | undefined) =>
-  minutes === undefined ? {} : { date: formatDateUs(at(minutes)) };
+  minutes === undefined ? undefined : formatDateUs(at(minutes));
 
 /** The catalogue's record of a product. */
-export function recordOf({ id, name = `N_${id}`, published, modified, deleted }: CatalogueProduct) {
-  if (deleted !== undefined) return { Id: id, Name: name, DeletionDate: date(deleted).date };
-  const dates = [published, modified ?? published].map((minutes) => date(minutes).date);
-  return { Id: id, Name: name, PublicationDate: dates[0], ModificationDate: dates[1] };
+export function recordOf({ id: Id, published, modified, deleted }: CatalogueProduct) {
+  const Name = `N_${Id}`;
+  if (deleted !== undefined) return { Id, Name, DeletionDate: date(deleted) };
+  return {
+    Id,
+    Name,
+    PublicationDate: date(published),
+    ModificationDate: date(modified ?? published),
+  };
 }
 
 /** A push of an event with the product's state; `received` is in minutes after `t0`. */
@@ -156,24 +160,17 @@ function deliveryOf(
     AckId: ackId ?? `ack-${number}`,
     ...(withoutRecord ? {} : { value: recordOf(product) }),
   };
-  return {
-    body: Buffer.from(JSON.stringify(body)),
-    subscription,
-    receivedAtUs: at(received),
-    source: 'push' as const,
-    headers: [],
-  };
+  return delivery(body, { subscription, receivedAtUs: at(received) });
 }
 
-/** Lists the catalogue. A filter is a prefix of the name here. */
+/** Lists the catalogue. */
 async function* list(
   setUp: ReconcileSetUp,
   pageMax: number,
-  { event, filter, fromUs, toUs }: Parameters<ProductListing['list']>[0],
+  { event, fromUs, toUs }: Parameters<ProductListing['list']>[0],
   signal: AbortSignal,
 ): ReturnType<ProductListing['list']> {
   const listed = setUp.catalogue
-    .filter(({ id, name = `N_${id}` }) => name.startsWith(filter))
     .flatMap((product) => listedAs(event, product))
     .filter(({ eventUs }) => eventUs >= fromUs && eventUs < toUs)
     .toSorted((a, b) => a.eventUs - b.eventUs);
@@ -188,7 +185,7 @@ async function* list(
 }
 
 function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEvent[] {
-  const { id, name = `N_${id}`, published, modified = published, deleted } = product;
+  const { id, published, modified = published, deleted } = product;
   const us = (minutes: number | undefined) => (minutes === undefined ? null : at(minutes));
   const isGone = deleted !== undefined;
   const [publicationDateUs, modificationDateUs] = isGone
@@ -198,16 +195,7 @@ function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEv
   const eventUs = dates[event];
   if (eventUs === null) return [];
   const record = Buffer.from(JSON.stringify(recordOf(product)));
-  return [{ productId: id, productName: name, eventUs, publicationDateUs, record }];
+  return [{ productId: id, productName: `N_${id}`, eventUs, publicationDateUs, record }];
 }
 
 export const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };
-
-/** Coverage of the hours with expected events; hours after `t0`. */
-export async function counts(setUp: ReconcileSetUp) {
-  return (await setUp.coverage())
-    .filter(({ expected }) => expected > 0)
-    .map(({ subscription: _, comparedAtUs: __, hourUs, ...rest }) => {
-      return { at: (hourUs - t0) / hour, ...rest };
-    });
-}

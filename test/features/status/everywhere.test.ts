@@ -18,7 +18,7 @@ import { coverageChecks, subscriptionChecks } from '../../../src/features/subscr
 import { diskCheck } from '../../../src/store/status.ts';
 import { queueState } from '../../admin/sample-queue.ts';
 import { openConsole } from '../../core/api/console-context.ts';
-import { nowUs } from '../../helpers/fake-io.ts';
+import { createStream, nowUs } from '../../helpers/fake-io.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
 import { evaluateStatus, statusParts } from '../../helpers/status.ts';
 import { covered as comparedHour } from '../alerts/watch-context.ts';
@@ -190,19 +190,12 @@ const states = Object.entries(byLevel).flatMap(([level, rows]) =>
 
 /** Returns what the terminal shows, without line breaks. */
 async function printed(status: Status): Promise<string> {
-  let text = '';
-  const output = {
-    ...{ isTTY: false, once: () => undefined },
-    write: (chunk: unknown) => {
-      text += String(chunk);
-      return true;
-    },
-  };
+  const { output, bytes } = createStream({});
   const io = { stdout: output, stderr: output, env: {} };
   await printReport(io, statusReport(status));
   const config = { level: 'ok', text: '', evidence: [], nextStep: null } as const;
   await printReport(io, sinksReport(status.sinks, { config, nowUs }));
-  return text;
+  return bytes().toString();
 }
 
 /** Returns the text of a page, without markup. */

@@ -26,7 +26,7 @@ export async function openPullSetUp(
   onTestFinished(() => sandbox.close());
   const { id } = sandbox.addSubscription({ type: 'pull', ...subscription });
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
-  const { store, dataDir } = await openSqliteStore({ nowUs });
+  const { store, dataDir } = await openSqliteStore();
   const waits: number[] = [];
   const account = {
     kind: 'password' as const,

@@ -74,24 +74,9 @@ describe('intake into the log', () => {
     await expectRefused(store.body(99), 'not_found');
   });
 
-  const { AckId: _, ...unnamed } = notification(1);
   const bare = { SubscriptionEvent: 'modified', ProductId: 'p' };
   const ofAnother = { ...notification(1), SubscriptionId: 'another' };
   it.each<[what: string, bodies: [body: object, outcome: string][]]>([
-    [
-      'without AckId: by subscription, event, product and date',
-      [
-        [unnamed, 'stored'],
-        [
-          { ...unnamed, NotificationDate: '2026-11-20T07:00:00.123000+01:00', value: {} },
-          'duplicate',
-        ],
-        [{ ...unnamed, SubscriptionEvent: 'modified' }, 'stored'],
-        [{ ...unnamed, ProductId: 'another' }, 'stored'],
-        [{ ...unnamed, SubscriptionId: 'another' }, 'stored'],
-        [{ ...unnamed, NotificationDate: '2026-11-20T06:00:00.124Z' }, 'stored'],
-      ],
-    ],
     [
       'without AckId and date: by its content',
       [

@@ -16,14 +16,9 @@ export interface OpenedStore {
 
 /** Opens a store with its threads, by default in a new directory. */
 export async function openSqliteStore(
-  options: {
-    dataDir?: string;
-    diskReserveBytes?: number;
-    queueBytesMax?: number;
-    nowUs?: () => number;
-  } = {},
+  options: { dataDir?: string; diskReserveBytes?: number; queueBytesMax?: number } = {},
 ): Promise<OpenedStore> {
-  const { dataDir = temporaryDirectory(), nowUs = () => 0, ...rest } = options;
+  const { dataDir = temporaryDirectory(), ...rest } = options;
   let store = await openStore({ dataDir, ...rest });
   onTestFinished(() => store.close());
   return {

@@ -6,17 +6,23 @@ import { runCommand } from '../../helpers/fake-io.ts';
 
 const argv = ['sandbox', '--trust', '/nonexistent/ca.pem'];
 
-/** Returns the log output of one warning. */
-function logged(isTTY: boolean, env: Record<string, string>): string {
+/** A log, and its output so far. */
+function openLog(isTTY: boolean, env: Record<string, string>) {
   let text = '';
   const write = (chunk: string | Uint8Array) => {
     text += String(chunk);
     return true;
   };
   const log = createLogger({ env, stderr: { isTTY, write, once: () => undefined } }, 'info');
+  return { log, text: () => text };
+}
+
+/** Returns the log output of one warning. */
+function logged(isTTY: boolean, env: Record<string, string>): string {
+  const { log, text } = openLog(isTTY, env);
   log.debug('not logged');
   log.warn({ name: 'a\u001b[2Jb', count: 2, err: new Error('why\u0007') }, 'look here');
-  return text;
+  return text();
 }
 
 describe('colour', () => {
@@ -42,13 +48,7 @@ describe('the log', () => {
   });
 
   it('has what libraries write with console, without control characters', () => {
-    let text = '';
-    const write = (chunk: string | Uint8Array) => {
-      text += String(chunk);
-      return true;
-    };
-    const stderr = { isTTY: true, write, once: () => undefined };
-    const log = createLogger({ env: { NO_COLOR: '1' }, stderr }, 'info');
+    const { log, text } = openLog(true, { NO_COLOR: '1' });
     const { console: target } = globalThis;
     const { log: own } = target;
     const release = captureConsole((output) => log.warn({ text: output }, 'message of a library'));
@@ -57,9 +57,9 @@ describe('the log', () => {
     }
     release();
     expect(
-      text.match(/message of a library {2}text=reader closed Error: \\u001b\[31m\\u202e\w+/g),
+      text().match(/message of a library {2}text=reader closed Error: \\u001b\[31m\\u202e\w+/g),
     ).toHaveLength(6);
-    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(text().replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(target.log).toBe(own);
   });
 

@@ -31,9 +31,7 @@ describe('the name of a subscription', () => {
 describe('an endpoint', () => {
   it.each([
     ['https://earshot.example.org:8443/notifications/alps/', 'with a slash behind it'],
-    ['HTTPS://Earshot.Example.ORG:8443/notifications/alps', 'in other letters'],
-    ['https://earshot.example.org:8443/x/../notifications/alps', 'on a detour'],
-    ['https://earshot.example.org:08443/notifications/alps', 'with a zero before the port'],
+    ['HTTPS://Earshot.Example.ORG:08443/x/../notifications/alps', 'in another writing'],
   ])('%s is ours: %s', (endpoint) => {
     expect(nameInEndpoint(publicUrl, endpoint)).toBe('alps');
   });

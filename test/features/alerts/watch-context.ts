@@ -128,7 +128,7 @@ export async function openContext(
   registrations: readonly Registration[] = [registration()],
 ) {
   let nowUs = beginUs;
-  const opened = await openSqliteStore({ nowUs: () => nowUs });
+  const opened = await openSqliteStore();
   let { store } = opened;
   for (const save of registrations) await store.administration.commit({ save });
   const workingDir = temporaryDirectory();

@@ -23,7 +23,7 @@ const delivery: DeliveryState = {
 const nowUs = beginUs + 10 * dayUs + hourUs / 4;
 
 async function openSources(changes: Partial<StatusSources> = {}) {
-  const { store, dataDir } = await openSqliteStore({ nowUs: () => nowUs });
+  const { store, dataDir } = await openSqliteStore();
   const warned: object[] = [];
   const sources: StatusSources = {
     ...{ store, version: '1.2.3', io: testIo({ nowUs: () => nowUs }) },

@@ -1,12 +1,11 @@
 /** The real program as a child process, over real HTTPS on loopback. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { bareEnvironment } from './bare-environment.ts';
+import { writeKeyPair } from './key-pair.ts';
 import { type Answer, sendRequest } from './send-request.ts';
 
 export const credentials = { username: 'catalogue', password: 'a:long-secret' };
@@ -38,15 +37,11 @@ export async function createReceiverContext(
   folder: string,
   program = checkedOut,
 ): Promise<ReceiverContext> {
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
-  writeFileSync(files.cert, certificate.certificatePem);
-  writeFileSync(files.key, certificate.keyPem);
+  const { caPem, files } = await writeKeyPair(folder);
   const dataDir = join(folder, 'data');
   return {
     dataDir,
-    ca: authority.certificatePem,
+    ca: caPem,
     start: (env = {}, nodeOptions = []) =>
       startReceiver([...nodeOptions, program], folder, {
         EARSHOT_LISTEN: '127.0.0.1:0',

@@ -4,17 +4,15 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
-import { type KeyPair, type Listener, startListener } from '../../src/core/http/listener.ts';
+import { type Listener, startListener } from '../../src/core/http/listener.ts';
 import type { CredentialPair, Intake } from '../../src/core/terms/ports.ts';
 import { createReceiverApp, type Outcome } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { serve } from '../../src/receiver/serve.ts';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import type { Store } from '../../src/store/store.ts';
 import { testIo } from '../helpers/fake-io.ts';
+import { createKeyPair, writeKeyPair } from '../helpers/key-pair.ts';
 import { type LogLine, recordingLog } from '../helpers/recording-log.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { serveConfig } from './serve-config.ts';
@@ -42,14 +40,11 @@ export async function startReceiver(
   { trustedProxies = [] }: { trustedProxies?: string[] } = {},
 ): Promise<TestReceiver> {
   const dataDir = temporaryDirectory();
-  const { caPem, keyPair } = await createKeyPair();
-  const certificateFiles = { cert: join(dataDir, 'cert.pem'), key: join(dataDir, 'key.pem') };
-  await writeFile(certificateFiles.cert, keyPair.cert);
-  await writeFile(certificateFiles.key, keyPair.key);
+  const { caPem, files } = await writeKeyPair(dataDir);
   const clock = { us: Date.UTC(2026, 4, 1, 12) * 1_000 };
   const { log: logger, lines } = recordingLog();
   const config = serveConfig({
-    ...{ dataDir, trustedProxies, tls: { kind: 'files', ...certificateFiles } },
+    ...{ dataDir, trustedProxies, tls: { kind: 'files', ...files } },
     credentials: { source: 'variables', pairs: credentials },
   });
   const io = testIo({ nowUs: () => clock.us, random: Math.random });
@@ -90,12 +85,4 @@ export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
   });
   onTestFinished(() => listener.close(0));
   return { port: listener.address.port, caPem, listener, log: lines, outcomes };
-}
-
-/** A certificate for loopback, and its root. */
-export async function createKeyPair(): Promise<{ caPem: string; keyPair: KeyPair }> {
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const issued = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  const keyPair = { cert: issued.certificatePem, key: issued.keyPem };
-  return { caPem: authority.certificatePem, keyPair };
 }

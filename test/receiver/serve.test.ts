@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../src/receiver/serve.ts';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { startCommand, testIo } from '../helpers/fake-io.ts';
+import { writeKeyPair } from '../helpers/key-pair.ts';
 import { recordingLog } from '../helpers/recording-log.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { listening } from '../helpers/tcp-server.ts';
@@ -19,15 +19,8 @@ import { openServed } from './served-context.ts';
 
 async function startServing(watchMs: number, notAfterMs?: number) {
   const folder = temporaryDirectory();
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
-  const renew = async (hosts = ['localhost']) => {
-    const request = notAfterMs === undefined ? { hosts } : { hosts, notAfterMs };
-    const pair = await authority.issue(request);
-    writeFileSync(files.cert, pair.certificatePem);
-    writeFileSync(files.key, pair.keyPem);
-  };
-  await renew();
+  const renew = () => writeKeyPair(folder, notAfterMs === undefined ? {} : { notAfterMs });
+  const { files } = await renew();
   const { log, lines } = recordingLog();
   const config = serveConfig({
     dataDir: join(folder, 'data'),
@@ -39,14 +32,13 @@ async function startServing(watchMs: number, notAfterMs?: number) {
   const receiver = await serve(config, log, io);
   onTestFinished(() => receiver.close());
   const port = Number(new URL(receiver.url ?? '').port);
-  const open = async () => {
+  const servedSerial = async () => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
     onTestFinished(() => void socket.destroy());
     await once(socket, 'secureConnect');
-    return socket;
+    return socket.getPeerCertificate().serialNumber;
   };
-  const servedSerial = async () => (await open()).getPeerCertificate().serialNumber;
-  return { lines, files, renew, open, servedSerial };
+  return { lines, files, renew, servedSerial };
 }
 
 describe('a composed receiver', () => {

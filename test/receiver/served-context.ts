@@ -5,9 +5,9 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { serve } from '../../src/receiver/serve.ts';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { readScrape } from '../features/metrics/metric-samples.ts';
 import { testIo } from '../helpers/fake-io.ts';
+import { writeKeyPair } from '../helpers/key-pair.ts';
 import { silentLog } from '../helpers/recording-log.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -17,11 +17,7 @@ import { loopback, serveConfig } from './serve-config.ts';
 export async function openServed({ index = false } = {}) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
-  const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const { certificatePem, keyPem } = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  writeFileSync(files.cert, certificatePem);
-  writeFileSync(files.key, keyPem);
+  const { caPem, files } = await writeKeyPair(folder);
   let aheadUs = 0;
   const nowUs = () => Date.now() * 1_000 + aheadUs;
   const config = serveConfig({
@@ -31,7 +27,7 @@ export async function openServed({ index = false } = {}) {
   });
   const receiver = await serve(config, silentLog, testIo({ nowUs, random: Math.random }));
   onTestFinished(() => receiver.close());
-  const agent = new Agent({ ca: authority.certificatePem, keepAlive: true });
+  const agent = new Agent({ ca: caPem, keepAlive: true });
   onTestFinished(() => agent.destroy());
   const auth = `${credentials.username}:${credentials.password}`;
   const post = (path: string, body: string, login = auth): Promise<number> =>
@@ -49,7 +45,7 @@ export async function openServed({ index = false } = {}) {
   return {
     ...receiver,
     /** Root certificate of the authority, PEM. */
-    ca: authority.certificatePem,
+    ca: caPem,
     /** Replaces the data directory by a file, so that nothing can be written. */
     breakStore: () => {
       rmSync(dataDir, { recursive: true });

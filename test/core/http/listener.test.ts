@@ -10,7 +10,7 @@ import {
   type ListenerOptions,
   startListener,
 } from '../../../src/core/http/listener.ts';
-import { createKeyPair } from '../../receiver/running-receiver.ts';
+import { createKeyPair } from '../../helpers/key-pair.ts';
 
 const { keyPair: main, caPem } = await createKeyPair();
 const { keyPair: other, caPem: otherCaPem } = await createKeyPair();

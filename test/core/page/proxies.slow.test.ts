@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { readPage } from '../../docs/console-sessions.ts';
 import {
   caddy,
@@ -14,6 +13,7 @@ import {
   startProxy,
 } from '../../e2e/behind-proxy.ts';
 import { freePort } from '../../helpers/free-ports.ts';
+import { createKeyPair } from '../../helpers/key-pair.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
   createMemoryLog,
@@ -72,10 +72,9 @@ async function startBehind({ prepare }: Proxy): Promise<string> {
   const consoleUrl = `https://localhost:${port}/earshot`;
   const { port: upstreamPort, products } = await openConsole({ notifications, consoleUrl });
   products.add('Products', ...generatedProducts(30).products);
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const pair = await authority.issue({ hosts: ['localhost'] });
-  writeFileSync(join(folder, 'fullchain.pem'), pair.certificatePem);
-  writeFileSync(join(folder, 'privkey.pem'), pair.keyPem);
+  const { keyPair } = await createKeyPair();
+  writeFileSync(join(folder, 'fullchain.pem'), keyPair.cert);
+  writeFileSync(join(folder, 'privkey.pem'), keyPair.key);
   await startProxy(prepare(folder, port, upstreamPort), folder, port);
   return `https://localhost:${port}`;
 }

@@ -89,28 +89,25 @@ const receiverPart = defineStatusPart({
     return withAlerts(ok(`accepting notifications${up}${process}; ${last}`), ['intake'], situation);
   },
   alertKinds: ['intake'],
-  metrics: [
-    {
-      title: 'Intake',
-      rows: [
-        flag(
-          'earshot_refusing',
-          '1 while the receiver refuses notifications: the receiver cannot store, or has no valid certificate.',
-          ({ receiver }) => receiver && receiver.refusing !== null,
-        ),
-        bytes(
-          'earshot_queue_bytes',
-          'Size of the bodies that are not on disk yet.',
-          ({ receiver }) => receiver?.queue?.bytes,
-        ),
-        bytes(
-          'earshot_queue_bytes_max',
-          'Maximum size of the bodies that are not on disk yet. Above the maximum, the receiver answers pushes with 503.',
-          ({ receiver }) => receiver?.queue?.bytesMax,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    Intake: [
+      flag(
+        'earshot_refusing',
+        '1 while the receiver refuses notifications: the receiver cannot store, or has no valid certificate.',
+        ({ receiver }) => receiver && receiver.refusing !== null,
+      ),
+      bytes(
+        'earshot_queue_bytes',
+        'Size of the bodies that are not on disk yet.',
+        ({ receiver }) => receiver?.queue?.bytes,
+      ),
+      bytes(
+        'earshot_queue_bytes_max',
+        'Maximum size of the bodies that are not on disk yet. Above the maximum, the receiver answers pushes with 503.',
+        ({ receiver }) => receiver?.queue?.bytesMax,
+      ),
+    ],
+  },
 });
 
 export const parts = [receiverPart];

@@ -106,53 +106,50 @@ const logPart = defineStatusPart({
     const start = pruned === null ? 'since' : 'pruned, since';
     return ok(`${start} ${shortDateUs(firstReceivedAtUs)} UTC, ${size}`);
   },
-  metrics: [
-    {
-      title: 'Log and disk',
-      rows: [
-        bytes(
-          'earshot_log_used_bytes',
-          'Size of the database file of the log, without free pages.',
-          ({ log }) => log?.usedBytes,
-        ),
-        bytes(
-          'earshot_log_free_bytes',
-          'Size of the free pages in the database file of the log. New data uses the free pages before the file grows.',
-          ({ log }) => log?.freeBytes,
-        ),
-        bytes(
-          'earshot_log_wal_bytes',
-          'Size of the write-ahead log of the database.',
-          ({ log }) => log?.walBytes,
-        ),
-        gaugesIn('positions')(
-          'earshot_log_last_position',
-          'Highest position in the log.',
-          ({ log }) => log?.lastPosition,
-        ),
-        moment(
-          'earshot_log_first_received_timestamp_seconds',
-          'Time of receipt of the oldest notification in the log.',
-          ({ log }) => toSeconds(log?.firstReceivedAtUs),
-        ),
-        moment(
-          'earshot_last_notification_timestamp_seconds',
-          'Time of the last push of the catalogue, including duplicates.',
-          ({ log }) => toSeconds(log?.lastReceivedAtUs),
-        ),
-        moment(
-          'earshot_prune_horizon_timestamp_seconds',
-          'Notifications received before this time were pruned; absent if the log was never pruned.',
-          ({ log }) => toSeconds(log?.pruned?.receivedBeforeUs),
-        ),
-        gaugesIn('bodies')(
-          'earshot_quarantined_bodies',
-          'Number of bodies that are still quarantined.',
-          ({ log }) => log?.quarantined,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    'Log and disk': [
+      bytes(
+        'earshot_log_used_bytes',
+        'Size of the database file of the log, without free pages.',
+        ({ log }) => log?.usedBytes,
+      ),
+      bytes(
+        'earshot_log_free_bytes',
+        'Size of the free pages in the database file of the log. New data uses the free pages before the file grows.',
+        ({ log }) => log?.freeBytes,
+      ),
+      bytes(
+        'earshot_log_wal_bytes',
+        'Size of the write-ahead log of the database.',
+        ({ log }) => log?.walBytes,
+      ),
+      gaugesIn('positions')(
+        'earshot_log_last_position',
+        'Highest position in the log.',
+        ({ log }) => log?.lastPosition,
+      ),
+      moment(
+        'earshot_log_first_received_timestamp_seconds',
+        'Time of receipt of the oldest notification in the log.',
+        ({ log }) => toSeconds(log?.firstReceivedAtUs),
+      ),
+      moment(
+        'earshot_last_notification_timestamp_seconds',
+        'Time of the last push of the catalogue, including duplicates.',
+        ({ log }) => toSeconds(log?.lastReceivedAtUs),
+      ),
+      moment(
+        'earshot_prune_horizon_timestamp_seconds',
+        'Notifications received before this time were pruned; absent if the log was never pruned.',
+        ({ log }) => toSeconds(log?.pruned?.receivedBeforeUs),
+      ),
+      gaugesIn('bodies')(
+        'earshot_quarantined_bodies',
+        'Number of bodies that are still quarantined.',
+        ({ log }) => log?.quarantined,
+      ),
+    ],
+  },
 });
 
 /** Resolved when a fifth more is free. */
@@ -195,28 +192,25 @@ const diskPart = defineStatusPart({
   },
   evaluate: ({ disk }, situation) => evaluateDisk(disk, situation),
   alertKinds: ['disk'],
-  metrics: [
-    {
-      title: 'Log and disk',
-      rows: [
-        bytes(
-          'earshot_disk_free_bytes',
-          'Free space for earshot on the disk of the data directory.',
-          ({ disk }) => disk?.freeBytes,
-        ),
-        bytes(
-          'earshot_disk_size_bytes',
-          'Size of the disk of the data directory.',
-          ({ disk }) => disk?.totalBytes,
-        ),
-        bytes(
-          'earshot_disk_reserve_bytes',
-          'Minimum free space on the disk. With less free space, the receiver refuses notifications.',
-          ({ disk }) => disk?.reserveBytes,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    'Log and disk': [
+      bytes(
+        'earshot_disk_free_bytes',
+        'Free space for earshot on the disk of the data directory.',
+        ({ disk }) => disk?.freeBytes,
+      ),
+      bytes(
+        'earshot_disk_size_bytes',
+        'Size of the disk of the data directory.',
+        ({ disk }) => disk?.totalBytes,
+      ),
+      bytes(
+        'earshot_disk_reserve_bytes',
+        'Minimum free space on the disk. With less free space, the receiver refuses notifications.',
+        ({ disk }) => disk?.reserveBytes,
+      ),
+    ],
+  },
 });
 
 async function readReaders({ store }: StatusSources): Promise<ReaderStatus[]> {
@@ -275,30 +269,27 @@ const readerPart = defineStatusPart({
       ].join('; '),
     );
   },
-  metrics: [
-    {
-      title: 'Readers',
-      rows: [
-        gaugesIn('notifications')(
-          'earshot_reader_behind_notifications',
-          'Backlog of a reader: number of log positions that the reader has not read. kind tail: a reader of `earshot tail --reader`, which reads only while the command runs.',
-          ({ readers }) =>
-            readers.map(({ name, of, behind }) => [{ reader: name, kind: of }, behind]),
-          readerLabels,
-        ),
-        seconds(
-          'earshot_reader_behind_seconds',
-          'Age of the oldest notification that a reader has not read; 0 without a backlog.',
-          ({ readers, atUs }) =>
-            readers.map(({ name, of, unreadSinceUs }) => [
-              { reader: name, kind: of },
-              secondsSince(unreadSinceUs, atUs),
-            ]),
-          readerLabels,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    Readers: [
+      gaugesIn('notifications')(
+        'earshot_reader_behind_notifications',
+        'Backlog of a reader: number of log positions that the reader has not read. kind tail: a reader of `earshot tail --reader`, which reads only while the command runs.',
+        ({ readers }) =>
+          readers.map(({ name, of, behind }) => [{ reader: name, kind: of }, behind]),
+        readerLabels,
+      ),
+      seconds(
+        'earshot_reader_behind_seconds',
+        'Age of the oldest notification that a reader has not read; 0 without a backlog.',
+        ({ readers, atUs }) =>
+          readers.map(({ name, of, unreadSinceUs }) => [
+            { reader: name, kind: of },
+            secondsSince(unreadSinceUs, atUs),
+          ]),
+        readerLabels,
+      ),
+    ],
+  },
 });
 
 export const parts = [logPart, diskPart, readerPart];

@@ -188,12 +188,7 @@ export interface StatusPart {
   /** Kinds of the alerts of its watches. */
   alertKinds?: readonly string[];
   /** Metrics, by heading of the reference page. */
-  metrics?: readonly MetricGroup[];
-}
-
-export interface MetricGroup {
-  title: string;
-  rows: readonly StatusMetric[];
+  metrics?: Readonly<Record<string, readonly StatusMetric[]>>;
 }
 
 /** Declares a part, whose read returns the facts of `unknown`. */

@@ -86,34 +86,30 @@ const part = defineStatusPart({
     return evaluate([backupCheck], backups, { situation, fine });
   },
   alertKinds: ['backup'],
-  metrics: [
-    {
-      title: 'Backups',
-      rows: [
-        moment(
-          'earshot_backup_success_timestamp_seconds',
-          'Start time of the newest verified backup. The backup contains all notifications that were acknowledged before this time.',
-          ({ backups }) => toSeconds(backups?.made?.startedAtUs),
-        ),
-        flag(
-          'earshot_backup_succeeded',
-          '1 if the last backup succeeded; absent before the first attempt.',
-          ({ backups }) =>
-            backups?.made || backups?.failed ? newerFailure(backups) === null : null,
-        ),
-        bytes(
-          'earshot_backup_bytes',
-          'Size of the newest backup.',
-          ({ backups }) => backups?.made?.bytes,
-        ),
-        seconds(
-          'earshot_backup_interval_seconds',
-          'Interval of automatic backups; absent if automatic backups are off.',
-          ({ backups }) => backups?.everyHours && backups.everyHours * 3_600,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    Backups: [
+      moment(
+        'earshot_backup_success_timestamp_seconds',
+        'Start time of the newest verified backup. The backup contains all notifications that were acknowledged before this time.',
+        ({ backups }) => toSeconds(backups?.made?.startedAtUs),
+      ),
+      flag(
+        'earshot_backup_succeeded',
+        '1 if the last backup succeeded; absent before the first attempt.',
+        ({ backups }) => (backups?.made || backups?.failed ? newerFailure(backups) === null : null),
+      ),
+      bytes(
+        'earshot_backup_bytes',
+        'Size of the newest backup.',
+        ({ backups }) => backups?.made?.bytes,
+      ),
+      seconds(
+        'earshot_backup_interval_seconds',
+        'Interval of automatic backups; absent if automatic backups are off.',
+        ({ backups }) => backups?.everyHours && backups.everyHours * 3_600,
+      ),
+    ],
+  },
 });
 
 export const parts = [part];

@@ -140,34 +140,31 @@ const part = defineStatusPart({
   },
   alertKinds: ['certificate'],
   // Absent behind a proxy; those of the certificate itself also before the first one.
-  metrics: [
-    {
-      title: 'Certificate',
-      rows: [
-        moment(
-          'earshot_certificate_not_after_timestamp_seconds',
-          'Expiry time of the certificate. Remaining seconds: this value minus time().',
-          ({ certificate }) => toSeconds(certificate?.notAfterUs),
-        ),
-        seconds(
-          'earshot_certificate_lifetime_seconds',
-          'Total validity of the certificate.',
-          ({ certificate }) => toSeconds(certificate?.lifetimeUs),
-        ),
-        moment(
-          'earshot_certificate_renewal_attempt_timestamp_seconds',
-          'Time of the last renewal attempt by earshot; absent with EARSHOT_TLS=files.',
-          ({ certificate }) => toSeconds(certificate?.lastAttemptAtUs),
-        ),
-        flag(
-          'earshot_certificate_renewal_succeeded',
-          '1 if the last renewal attempt succeeded.',
-          ({ certificate }) =>
-            certificate?.lastAttemptAtUs == null ? null : certificate.lastFailure === null,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    Certificate: [
+      moment(
+        'earshot_certificate_not_after_timestamp_seconds',
+        'Expiry time of the certificate. Remaining seconds: this value minus time().',
+        ({ certificate }) => toSeconds(certificate?.notAfterUs),
+      ),
+      seconds(
+        'earshot_certificate_lifetime_seconds',
+        'Total validity of the certificate.',
+        ({ certificate }) => toSeconds(certificate?.lifetimeUs),
+      ),
+      moment(
+        'earshot_certificate_renewal_attempt_timestamp_seconds',
+        'Time of the last renewal attempt by earshot; absent with EARSHOT_TLS=files.',
+        ({ certificate }) => toSeconds(certificate?.lastAttemptAtUs),
+      ),
+      flag(
+        'earshot_certificate_renewal_succeeded',
+        '1 if the last renewal attempt succeeded.',
+        ({ certificate }) =>
+          certificate?.lastAttemptAtUs == null ? null : certificate.lastFailure === null,
+      ),
+    ],
+  },
 });
 
 export const parts = [part];

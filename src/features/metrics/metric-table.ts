@@ -6,7 +6,7 @@ import {
   type MetricRow,
   type StatusMetric,
 } from '../../core/status/gauge.ts';
-import type { MetricGroup, StatusPart } from '../../core/status/status.ts';
+import type { StatusPart } from '../../core/status/status.ts';
 
 /** Subscription labels. The number of rows for unregistered names is limited. */
 const subscriptionNames =
@@ -119,16 +119,13 @@ function programMetrics(parts: readonly StatusPart[]): StatusMetric[] {
 export function metricGroups(
   parts: readonly StatusPart[],
 ): { title: string; rows: readonly (MetricRow | StatusMetric)[] }[] {
-  const groups: MetricGroup[] = parts.flatMap(({ metrics = [] }) => metrics);
-  const titles = [...new Set(['Intake', ...groups.map(({ title }) => title)])];
-  const of = titles.map((title) => ({
-    title,
-    rows: [
-      ...(title === 'Intake' ? Object.values(observedMetrics) : []),
-      ...groups.flatMap((group) => (group.title === title ? group.rows : [])),
-    ],
-  }));
-  return [...of, { title: 'Program', rows: [...programMetrics(parts), availability] }];
+  const own: [string, readonly MetricRow[]] = ['Intake', Object.values(observedMetrics)];
+  const groups = parts.flatMap(({ metrics = {} }) => Object.entries(metrics));
+  const byTitle = Map.groupBy([own, ...groups], ([title]) => title);
+  return [
+    ...[...byTitle].map(([title, all]) => ({ title, rows: all.flatMap(([, rows]) => rows) })),
+    { title: 'Program', rows: [...programMetrics(parts), availability] },
+  ];
 }
 
 /** Returns the metrics that are derived from the status. */

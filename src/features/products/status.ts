@@ -33,18 +33,15 @@ const part = defineStatusPart({
     read: async () => ({ indexBytes: indexSize(setting('dataDir')) }),
   }),
   evaluate: () => null,
-  metrics: [
-    {
-      title: 'Log and disk',
-      rows: [
-        bytes(
-          'earshot_index_bytes',
-          'Size of the product index; 0 without an index.',
-          ({ indexBytes }) => indexBytes,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    'Log and disk': [
+      bytes(
+        'earshot_index_bytes',
+        'Size of the product index; 0 without an index.',
+        ({ indexBytes }) => indexBytes,
+      ),
+    ],
+  },
 });
 
 export const parts = [part];

@@ -129,19 +129,16 @@ const part = defineStatusPart({
     );
   },
   alertKinds: ['receiver'],
-  metrics: [
-    {
-      title: 'Several receivers',
-      rows: [
-        gaugesIn('entries')(
-          'earshot_receiver_lag_entries',
-          'Number of entries of the shared log that a receiver had not applied at its last report.',
-          ({ receivers }) => receivers?.map(({ name, lag }) => [{ receiver: name }, lag]),
-          { receiver: 'name of the receiver' },
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    'Several receivers': [
+      gaugesIn('entries')(
+        'earshot_receiver_lag_entries',
+        'Number of entries of the shared log that a receiver had not applied at its last report.',
+        ({ receivers }) => receivers?.map(({ name, lag }) => [{ receiver: name }, lag]),
+        { receiver: 'name of the receiver' },
+      ),
+    ],
+  },
 });
 
 export const parts = [part];

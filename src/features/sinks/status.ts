@@ -92,47 +92,44 @@ const part = defineStatusPart({
     return ok(`${listed(sinks.map(({ name }) => name))}: ${queue}`);
   },
   alertKinds: [configCheck, ...sinkChecks].map(({ kind }) => kind),
-  metrics: [
-    {
-      title: 'Sinks',
-      rows: [
-        level(
-          'earshot_sink_level',
-          'Level of a sink, as `earshot sinks` shows it.',
-          each(({ evaluation }) => evaluation),
-          labels,
-        ),
-        gaugesIn('items')(
-          'earshot_sink_items',
-          'Number of notifications in the queue of a sink (waiting), and of dead letters (dead).',
-          ({ sinks }) =>
-            sinks.flatMap(({ name, waiting, dead }): Sample[] => [
-              [{ sink: name, state: 'waiting' }, waiting],
-              [{ sink: name, state: 'dead' }, dead],
-            ]),
-          { ...labels, state: 'waiting, dead' },
-        ),
-        seconds(
-          'earshot_sink_oldest_waiting_seconds',
-          'Age of the oldest notification in the queue of a sink; 0 with an empty queue.',
-          each(({ oldestWaitingAtUs }, atUs) => secondsSince(oldestWaitingAtUs, atUs)),
-          labels,
-        ),
-        seconds(
-          'earshot_sink_failing_seconds',
-          'Time since which a sink accepts nothing; 0 if the last delivery succeeded.',
-          each(({ failingSinceUs }, atUs) => secondsSince(failingSinceUs, atUs)),
-          labels,
-        ),
-        flag(
-          'earshot_sink_faulty',
-          '1 while no delivery to a sink is possible, because of a fault in the settings of the sink or in the sink.',
-          each(({ fault }) => fault !== null),
-          labels,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    Sinks: [
+      level(
+        'earshot_sink_level',
+        'Level of a sink, as `earshot sinks` shows it.',
+        each(({ evaluation }) => evaluation),
+        labels,
+      ),
+      gaugesIn('items')(
+        'earshot_sink_items',
+        'Number of notifications in the queue of a sink (waiting), and of dead letters (dead).',
+        ({ sinks }) =>
+          sinks.flatMap(({ name, waiting, dead }): Sample[] => [
+            [{ sink: name, state: 'waiting' }, waiting],
+            [{ sink: name, state: 'dead' }, dead],
+          ]),
+        { ...labels, state: 'waiting, dead' },
+      ),
+      seconds(
+        'earshot_sink_oldest_waiting_seconds',
+        'Age of the oldest notification in the queue of a sink; 0 with an empty queue.',
+        each(({ oldestWaitingAtUs }, atUs) => secondsSince(oldestWaitingAtUs, atUs)),
+        labels,
+      ),
+      seconds(
+        'earshot_sink_failing_seconds',
+        'Time since which a sink accepts nothing; 0 if the last delivery succeeded.',
+        each(({ failingSinceUs }, atUs) => secondsSince(failingSinceUs, atUs)),
+        labels,
+      ),
+      flag(
+        'earshot_sink_faulty',
+        '1 while no delivery to a sink is possible, because of a fault in the settings of the sink or in the sink.',
+        each(({ fault }) => fault !== null),
+        labels,
+      ),
+    ],
+  },
 });
 
 export const parts = [part];

@@ -227,10 +227,7 @@ const subscriptionsPart = defineStatusPart({
     return ok([listed(texts), ...queues].join('; '));
   },
   alertKinds: [...subscriptionChecks, ...coverageChecks].map(({ kind }) => kind),
-  metrics: [
-    { title: 'Subscriptions', rows: subscriptionMetrics },
-    { title: 'Queues of pull subscriptions', rows: queueMetrics },
-  ],
+  metrics: { Subscriptions: subscriptionMetrics, 'Queues of pull subscriptions': queueMetrics },
 });
 
 /** Reads the coverage of seven days, as `earshot coverage` prints it. */
@@ -298,33 +295,30 @@ const coveragePart = defineStatusPart({
     const left = uncomparedText(coverage, receiver === null ? null : status.comparisonOff);
     return ok([`7 days, ${hours}; ${found}`, ...left].join('; '));
   },
-  metrics: [
-    {
-      title: 'Completeness',
-      rows: [
-        gaugesIn('events')(
-          'earshot_coverage_events',
-          'Events in the catalogue in the last seven days, without events before the start of the subscription. expected: all events. missing: not in the log. recovered: not pushed, but fetched. late: pushed more than half an hour after the event. Absent before the first comparison.',
-          ({ coverage }) =>
-            coverage
-              .filter(({ state }) => state !== 'not-compared')
-              .flatMap(({ subscription, expected, missing, recovered, late }) =>
-                Object.entries({ expected, missing, recovered, late }).map(
-                  ([kind, count]): Sample => [{ subscription, kind }, count],
-                ),
+  metrics: {
+    Completeness: [
+      gaugesIn('events')(
+        'earshot_coverage_events',
+        'Events in the catalogue in the last seven days, without events before the start of the subscription. expected: all events. missing: not in the log. recovered: not pushed, but fetched. late: pushed more than half an hour after the event. Absent before the first comparison.',
+        ({ coverage }) =>
+          coverage
+            .filter(({ state }) => state !== 'not-compared')
+            .flatMap(({ subscription, expected, missing, recovered, late }) =>
+              Object.entries({ expected, missing, recovered, late }).map(
+                ([kind, count]): Sample => [{ subscription, kind }, count],
               ),
-          { subscription: registeredNames, kind: 'expected, missing, recovered, late' },
-        ),
-        gaugesIn('hours')(
-          'earshot_coverage_unknown_hours',
-          'Number of hours in the last seven days that ended more than half an hour ago, but are not compared with the catalogue.',
-          ({ coverage }) =>
-            coverage.map(({ subscription, unknownHours }) => [{ subscription }, unknownHours]),
-          { subscription: registeredNames },
-        ),
-      ],
-    },
-  ],
+            ),
+        { subscription: registeredNames, kind: 'expected, missing, recovered, late' },
+      ),
+      gaugesIn('hours')(
+        'earshot_coverage_unknown_hours',
+        'Number of hours in the last seven days that ended more than half an hour ago, but are not compared with the catalogue.',
+        ({ coverage }) =>
+          coverage.map(({ subscription, unknownHours }) => [{ subscription }, unknownHours]),
+        { subscription: registeredNames },
+      ),
+    ],
+  },
 });
 
 export const parts = [subscriptionsPart, coveragePart];

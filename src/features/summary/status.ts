@@ -71,28 +71,25 @@ const part = defineStatusPart({
     const open = waiting === 0 ? 'none waiting' : `${countText(waiting)} waiting${since}`;
     return ok(`${open}; ${counted(requests, 'request')} and ${counted(tokens, 'token')} in 24 h`);
   },
-  metrics: [
-    {
-      title: 'Summaries',
-      rows: [
-        gaugesIn('summaries')(
-          'earshot_summaries_waiting',
-          'Number of waiting summaries.',
-          ({ summaries }) => summaries?.waiting,
-        ),
-        gaugesIn('requests')(
-          'earshot_inference_requests_last_day',
-          'Number of requests to the inference service in the last 24 hours.',
-          ({ summaries }) => summaries?.requests,
-        ),
-        gaugesIn('tokens')(
-          'earshot_inference_tokens_last_day',
-          'Number of tokens that the inference service reported in the last 24 hours.',
-          ({ summaries }) => summaries?.tokens,
-        ),
-      ],
-    },
-  ],
+  metrics: {
+    Summaries: [
+      gaugesIn('summaries')(
+        'earshot_summaries_waiting',
+        'Number of waiting summaries.',
+        ({ summaries }) => summaries?.waiting,
+      ),
+      gaugesIn('requests')(
+        'earshot_inference_requests_last_day',
+        'Number of requests to the inference service in the last 24 hours.',
+        ({ summaries }) => summaries?.requests,
+      ),
+      gaugesIn('tokens')(
+        'earshot_inference_tokens_last_day',
+        'Number of tokens that the inference service reported in the last 24 hours.',
+        ({ summaries }) => summaries?.tokens,
+      ),
+    ],
+  },
 });
 
 export const parts = [part];

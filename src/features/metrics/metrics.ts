@@ -18,23 +18,16 @@ import {
 /** Below the default timeout of Prometheus, 10 s. */
 const statusTimeoutMs = 8_000;
 
-export interface Metrics
-  extends Pick<ReturnType<typeof createObservation>, 'observe' | 'noteCommit' | 'noteReceipt'> {
-  /**
-   * Returns all metrics in the Prometheus text format, without the status metrics if `status` fails or takes longer
-   * than a few seconds. Concurrent calls share one result.
-   */
-  scrape(status: () => Promise<Status>): Promise<string>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Creates the metrics with their own registry. The process is measured from the first scrape on. */
 export function createMetrics(
   parts: readonly StatusPart[],
   log: Logger,
   tuning = { statusTimeoutMs },
-): Metrics {
+) {
   const registry = new Registry();
-  const { observe, noteCommit, noteReceipt, register } = createObservation(registry);
+  const { register, ...observation } = createObservation(registry);
   const gauges = statusMetrics(parts).map((row) => ({
     row,
     gauge: new Gauge(options(row, registry)),
@@ -48,13 +41,10 @@ export function createMetrics(
     const late = () => {
       throw new Error(`Timed out after ${tuning.statusTimeoutMs / 1_000} s.`);
     };
-    const status = await within(tuning.statusTimeoutMs, statusNow(), late).catch(
-      (error: unknown) => {
-        const reason = errorText(error);
-        log.warn({ reason }, 'status metrics unavailable');
-        return null;
-      },
-    );
+    const status = await within(tuning.statusTimeoutMs, statusNow(), late).catch((error) => {
+      log.warn({ reason: errorText(error) }, 'status metrics unavailable');
+      return null;
+    });
     if (status !== null) register(status.subscriptions.map(({ name }) => name));
     available.set(status === null ? 0 : 1);
     for (const { row, gauge } of gauges) setAll(gauge, row, status && row.read(status));
@@ -63,10 +53,12 @@ export function createMetrics(
 
   let rendering: Promise<string> | undefined;
   return {
-    observe,
-    noteCommit,
-    noteReceipt,
-    scrape: (status) => {
+    ...observation,
+    /**
+     * Returns all metrics in the Prometheus text format, without the status metrics if `status` fails or takes longer
+     * than a few seconds. Concurrent calls share one result.
+     */
+    scrape: (status: () => Promise<Status>): Promise<string> => {
       rendering ??= render(status).finally(() => {
         rendering = undefined;
       });

@@ -41,17 +41,13 @@ Examples:
     withLog(loadConfig(io, ['data']), io, async (log) => {
       const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
       if (!json) return printReport(io, statusReport(head, database, nodes, io.nowUs()));
-      const receivers = nodes.map(
-        ({ facts: { credentials: _, startedAtUs: __, ...facts }, ...node }) => ({
-          ...{ ...node, ...facts },
-        }),
-      );
+      const receivers = nodes.map(({ facts, ...node }) => {
+        const { credentials: _, startedAtUs: __, ...shown } = facts;
+        return { ...node, ...shown };
+      });
       await printJson(io.stdout, { ...head, database, receivers }, 'line');
     }),
 });
-
-const leasesOf = (id: string, { leases }: DatabaseState) =>
-  leases.filter(({ nodeId }) => nodeId === id).map(({ name }) => name);
 
 const stateTexts: Record<LogHead['state'], string> = {
   open: 'open',
@@ -86,29 +82,23 @@ function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
     : `synchronous standby: ${standbys.join(', ')}`;
 }
 
-function nodeColumns(state: DatabaseState, nowUs: number) {
-  const fine = ok('accepts notifications');
-  const stateOf = (node: KnownNode) => {
-    const { level, text } = evaluate([receiverCheck], node, {
-      situation: situationAt(nowUs),
-      fine,
-    });
-    return { level, text };
-  };
-  const jobsOf = ({ id }: KnownNode) => leasesOf(id, state).join(', ') || null;
+function nodeColumns({ leases }: DatabaseState, nowUs: number): report.Column<KnownNode>[] {
+  const [situation, fine] = [situationAt(nowUs), ok('accepts notifications')];
+  const jobsOf = ({ id }: KnownNode) =>
+    leases
+      .filter(({ nodeId }) => nodeId === id)
+      .map(({ name }) => name)
+      .join(', ');
   return [
-    { title: 'receiver', value: ({ name }: KnownNode) => name },
-    { title: 'state', grows: true, value: stateOf },
-    { title: 'lag', isNumber: true, value: ({ lag }: KnownNode) => lag },
+    { title: 'receiver', value: ({ name }) => name },
     {
-      ...{ title: 'report age', isNumber: true },
-      value: ({ ageMs }: KnownNode) => report.span(ageMs * 1_000),
+      ...{ title: 'state', grows: true },
+      value: (node) => evaluate([receiverCheck], node, { situation, fine }),
     },
-    {
-      ...{ title: 'free', isNumber: true },
-      value: ({ facts: { freeBytes } }: KnownNode) => report.size(freeBytes),
-    },
-    { title: 'jobs', value: jobsOf },
+    { title: 'lag', isNumber: true, value: ({ lag }) => lag },
+    { title: 'report age', isNumber: true, value: ({ ageMs }) => report.span(ageMs * 1_000) },
+    { title: 'free', isNumber: true, value: ({ facts }) => report.size(facts.freeBytes) },
+    { title: 'jobs', value: (node) => jobsOf(node) || null },
   ];
 }
 

@@ -2,19 +2,17 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadEachSink } from '../../src/features/sinks/definitions.ts';
 import type { SinkDocument } from '../../src/features/sinks/document.ts';
 import type { FormatName } from '../../src/features/sinks/formats.ts';
-import { openTarget } from '../../src/features/sinks/registry.ts';
 import { sinkSchema } from '../../src/features/sinks/settings.ts';
-import type { OpenContext } from '../../src/features/sinks/target.ts';
 import { mqtt } from '../../src/features/sinks/targets/mqtt.ts';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { hasMosquitto, startMosquitto } from '../features/sinks/mosquitto.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
 import { startBroker } from '../features/sinks/simulated-broker.ts';
-import { openSinkContext } from '../features/sinks/sink-context.ts';
+import { openSinkContext, openTestTarget } from '../features/sinks/sink-context.ts';
 import {
   definition,
   messageUrls,
@@ -62,9 +60,7 @@ async function published(format: FormatName, document: SinkDocument) {
   const target = mqttTarget(broker.url, { format, metadataId: 'urn:wmo:md:centre:products' });
   const catalogue = 'https://catalogue.dataspace.copernicus.eu';
   const nowUs = () => Date.parse('2026-05-02T11:10:10Z') * 1_000;
-  const context = { nowUs, urls: { ...messageUrls, catalogue } } as OpenContext;
-  const { deliver, close } = openTarget({ name: 'broker', timeoutMs: 1_000, target }, context);
-  onTestFinished(close);
+  const { deliver } = openTestTarget(target, { nowUs, urls: { ...messageUrls, catalogue } });
   await deliver(document, new AbortController().signal);
   return JSON.parse(String(broker.published[0]?.payload));
 }

@@ -4,6 +4,7 @@ import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { expectRefused } from '../../helpers/refusals.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import {
+  atPort,
   createDatabase,
   hasPostgres,
   openLog,
@@ -11,13 +12,6 @@ import {
   query,
   useServer,
 } from './shared-log-context.ts';
-
-/** The same database through a proxy. */
-function through(url: string, port: number): string {
-  const changed = new URL(url);
-  changed.port = String(port);
-  return changed.href;
-}
 
 describe.runIf(hasPostgres)('an append to the shared log', () => {
   const server = useServer();
@@ -36,7 +30,7 @@ describe.runIf(hasPostgres)('an append to the shared log', () => {
   it('is stored once when the connection is cut after the request and before the reply', async () => {
     const url = await createDatabase(server());
     const proxy = await startDatabaseProxy(server().port);
-    const { store } = await openNode({ url: through(url, proxy.port) });
+    const { store } = await openNode({ url: atPort(url, proxy.port) });
     proxy.cutReplyTo('earshot.append');
     const receipt = await store.accept(delivery(notification(1)));
     expect(receipt).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });

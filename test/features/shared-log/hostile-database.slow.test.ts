@@ -1,8 +1,6 @@
 /** Servers of the shared log: answers that end or block the client library. No PostgreSQL is needed. */
-import { randomUUID } from 'node:crypto';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openConnections } from '../../../src/features/shared-log/connection.ts';
-import { openSharedLog } from '../../../src/features/shared-log/postgres-log.ts';
 import { passSeconds } from '../../helpers/fast-seconds.ts';
 import { answerOnce, measureDelay, startHostileServer } from '../../helpers/hostile-server.ts';
 import {
@@ -12,8 +10,7 @@ import {
   startStub,
   warning,
 } from '../../helpers/postgres-bytes.ts';
-
-const silent = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+import { openLog } from './shared-log-context.ts';
 
 /** Opens connections to a server that answers each statement. */
 async function connect(answer: (sql: string) => Buffer) {
@@ -41,11 +38,7 @@ describe('a hostile server', () => {
       if (reason.startsWith('blocked')) passSeconds();
       const port = await startHostileServer(answerOnce(bytes));
       const delayMs = measureDelay();
-      const opened = openSharedLog({
-        urls: [`postgres://u:p@127.0.0.1:${port}/earshot`],
-        ...{ needsStandby: false, nodeId: randomUUID(), newId: randomUUID, random: Math.random },
-        log: silent,
-      });
+      const opened = openLog({ url: `postgres://u:p@127.0.0.1:${port}/earshot` });
       const text = expect.stringMatching(new RegExp(reason));
       await expect(opened).rejects.toMatchObject({ code: 'unavailable', advice: text });
       expect(delayMs()).toBeLessThan(250);

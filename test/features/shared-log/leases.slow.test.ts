@@ -5,7 +5,14 @@ import type { SharedLog } from '../../../src/features/shared-log/postgres-log.ts
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { expectRefused } from '../../helpers/refusals.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
-import { createDatabase, hasPostgres, openLog, openNode, useServer } from './shared-log-context.ts';
+import {
+  atPort,
+  createDatabase,
+  hasPostgres,
+  openLog,
+  openNode,
+  useServer,
+} from './shared-log-context.ts';
 
 /** Appends an entry under the current lease. */
 function appendUnder(log: SharedLog, lease: { name: string; term: number } | null) {
@@ -43,9 +50,7 @@ describe.runIf(hasPostgres)('a lease', () => {
   it('is kept while it is renewed, and taken over within 30 seconds from a holder without the database', async () => {
     const url = await createDatabase(server());
     const proxy = await startDatabaseProxy(server().port);
-    const cut = new URL(url);
-    cut.port = String(proxy.port);
-    const [a, b] = [await openLog({ url: cut.href }), await openLog({ url })];
+    const [a, b] = [await openLog({ url: atPort(url, proxy.port) }), await openLog({ url })];
     const lease = await a.acquireLease('leader', { waitMs: 0 });
     // Longer than one lease.
     await expectRefused(b.acquireLease('leader', { waitMs: 17_000 }), 'conflict');

@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { expectRefused } from '../../helpers/refusals.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
+import { spawnServer } from '../sinks/spawned-server.ts';
+import { atPort, createDatabase, hasPostgres, openNode, useServer } from './shared-log-context.ts';
 
 const program = '/usr/sbin/pgbouncer';
 
@@ -36,14 +35,7 @@ default_pool_size = 3
   for (const path of [users, file]) chmodSync(path, 0o644);
   // It refuses to run as root.
   const as = process.getuid?.() === 0 ? ['-u', 'postgres'] : [];
-  const pooler = spawn(program, [...as, file], { stdio: 'ignore' });
-  onTestFinished(async () => {
-    const exit = once(pooler, 'exit');
-    pooler.kill('SIGQUIT');
-    await exit;
-  });
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  await expect.poll(() => query(url, 'SELECT 1 AS one').catch(() => [])).toEqual([{ one: 1 }]);
+  await spawnServer([program, ...as, file], { port, answersWith: 'connect' });
   return port;
 }
 
@@ -53,10 +45,7 @@ describe.runIf(hasPostgres && (process.env.CI !== undefined || existsSync(progra
     const server = useServer();
 
     it('append, follow by polling, and hold leases', async () => {
-      const direct = await createDatabase(server());
-      const pooled = new URL(direct);
-      pooled.port = String(await startPooler(server().port));
-      const url = pooled.href;
+      const url = atPort(await createDatabase(server()), await startPooler(server().port));
       const [a, b] = [await openNode({ url }), await openNode({ url })];
       const release = await a.store.acquireLock('leader', { waitMs: 0 });
       await expectRefused(b.store.acquireLock('leader', { waitMs: 0 }), 'conflict');

@@ -12,14 +12,12 @@ import { openNodeStore } from '../../../src/features/shared-log/node-store.ts';
 import { openSharedLog, type SharedLog } from '../../../src/features/shared-log/postgres-log.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { findPostgres, type PostgresServer, startPostgres } from '../../helpers/postgres-server.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
 import { tables } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 /** Debian's package `postgresql`. Required in CI: without it, tests fail instead of being skipped. */
 export const hasPostgres = process.env.CI !== undefined || findPostgres() !== null;
-
-const nothing = () => undefined;
-export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** Starts a server for the tests of a file. */
 export function useServer(settings: Record<string, string> = {}): () => PostgresServer {
@@ -42,6 +40,11 @@ export async function createDatabase(server: PostgresServer): Promise<string> {
   const name = `log_${randomUUID().replaceAll('-', '')}`;
   await query(server.url('postgres'), `CREATE DATABASE ${name}`);
   return server.url(name);
+}
+
+/** Returns the URL of the same database at another port, such as that of a proxy. */
+export function atPort(url: string, port: number): string {
+  return url.replace(/:\d+\//, `:${port}/`);
 }
 
 /** Runs a statement as another program. */
@@ -69,7 +72,7 @@ export interface NodeOptions {
 
 /** Opens the shared log for a node; closed after the test. */
 export async function openLog(
-  { url, needsStandby = false, logger = silent, removableMin }: NodeOptions,
+  { url, needsStandby = false, logger = silentLog, removableMin }: NodeOptions,
   nodeId: string = randomUUID(),
 ): Promise<SharedLog> {
   const log = await openSharedLog({
@@ -83,7 +86,7 @@ export async function openLog(
 
 /** Opens the store of a node, by default of a new one. */
 export async function openNode(options: NodeOptions) {
-  const { dataDir = temporaryDirectory(), logger = silent } = options;
+  const { dataDir = temporaryDirectory(), logger = silentLog } = options;
   const open = () =>
     openNodeStore({
       ...{ dataDir, tables, features: app, newId: randomUUID, logger },

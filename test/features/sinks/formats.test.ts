@@ -1,12 +1,11 @@
 /** CloudEvents, read by the SDK of the CloudEvents project, and WIS2 Notification Messages. */
 import { type CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SinkDocument } from '../../../src/features/sinks/document.ts';
 import { type FormatName, formats } from '../../../src/features/sinks/formats.ts';
-import { openTarget } from '../../../src/features/sinks/registry.ts';
-import type { OpenContext } from '../../../src/features/sinks/target.ts';
 import { startHook } from './hook-server.ts';
+import { openTestTarget } from './sink-context.ts';
 import { messageUrls, webhookTarget } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
 
@@ -61,11 +60,7 @@ describe('a CloudEvent', () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const hook = await startHook();
     const target = webhookTarget(hook.url, { secret, format: 'cloudevents' });
-    // The signature is only valid for some minutes.
-    const context = { nowUs: () => Date.now() * 1_000, urls: messageUrls } as OpenContext;
-    const { deliver, close } = openTarget({ name: 'hook', timeoutMs: 5_000, target }, context);
-    onTestFinished(close);
-    const answer = await deliver(sample, AbortSignal.timeout(5_000));
+    const answer = await openTestTarget(target).deliver(sample, AbortSignal.timeout(5_000));
     expect(answer).toEqual({ kind: 'acknowledged' });
     const { headers = {}, body = '' } = hook.received[0] ?? {};
     expect(headers['content-type']).toBe('application/cloudevents+json');

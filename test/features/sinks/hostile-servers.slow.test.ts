@@ -1,19 +1,17 @@
 /** Servers of sinks whose answers end or block the client library, or use any memory: a failed delivery. */
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkSinks, openTarget, type SinkTarget } from '../../../src/features/sinks/registry.ts';
-import type { OpenContext } from '../../../src/features/sinks/target.ts';
+import { describe, expect, it } from 'vitest';
+import { checkSinks, type SinkTarget } from '../../../src/features/sinks/registry.ts';
 import { passSeconds } from '../../helpers/fast-seconds.ts';
 import { answerOnce, measureDelay, startHostileServer } from '../../helpers/hostile-server.ts';
 import { blockingAnswers, hostileAnswers } from '../../helpers/postgres-bytes.ts';
 import { postgresTarget } from './postgres-database.ts';
-import { definition, messageUrls, mqttTarget, natsTarget } from './sink-definition.ts';
+import { openTestTarget } from './sink-context.ts';
+import { definition, mqttTarget, natsTarget } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
 
 /** Delivers an item, delivers a test item, and runs the doctor's check. Returns the reasons of their failures. */
 async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<string[]> {
-  const context = { nowUs: () => 1_795_000_000_000_000, urls: messageUrls } as OpenContext;
-  const opened = openTarget({ name: 'hook', timeoutMs: 20_000, target }, context);
-  onTestFinished(() => opened.close());
+  const opened = openTestTarget(target, { timeoutMs: 20_000 });
   const deps = { findProgram: () => null, signal };
   const [answer, tested, found] = await Promise.all([
     opened.deliver(sinkDocument, signal),

@@ -12,16 +12,9 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { messageUrls } from './sink-definition.ts';
 
-const file = (sinks: string, subscriptions = '{}') =>
-  `export default { subscriptions: ${subscriptions}, sinks: ${sinks} };\n`;
+const file = (sinks: string) => `export default { sinks: ${sinks} };\n`;
 
 type Opened = Awaited<ReturnType<typeof openSqliteStore>>;
-
-function writeConfig(text: string): string {
-  const folder = temporaryDirectory();
-  writeFileSync(join(folder, 'earshot.config.ts'), text);
-  return folder;
-}
 
 /** Serves the sinks of this `earshot.config.ts`, if any; `prepare` gets the data directory. */
 async function serve(
@@ -30,7 +23,8 @@ async function serve(
 ) {
   const { store, dataDir } = await openSqliteStore();
   await prepare(dataDir, store);
-  const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
+  const workingDir = temporaryDirectory();
+  if (config !== null) writeFileSync(join(workingDir, 'earshot.config.ts'), config);
   const { log, lines: all } = recordingLog();
   const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir, settings };
   const served = await serveSinks({ store, urls: messageUrls }, log, io);

@@ -2,9 +2,8 @@
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { attemptOnce } from '../../../src/features/sinks/delivery.ts';
 import { sampleDocument } from '../../../src/features/sinks/document.ts';
-import { checkSinks, openTarget } from '../../../src/features/sinks/registry.ts';
+import { checkSinks } from '../../../src/features/sinks/registry.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { startTcpServer } from '../../helpers/tcp-server.ts';
@@ -15,7 +14,7 @@ import {
   type PostgresTarget,
   postgresTarget,
 } from './postgres-database.ts';
-import { openSinkContext } from './sink-context.ts';
+import { openSinkContext, openTestTarget } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
 import { sinkDocument } from './sink-items.ts';
 
@@ -27,18 +26,10 @@ async function check(target: PostgresTarget) {
   return finding;
 }
 
-/** Returns a function that delivers an item. */
-async function openAttempts() {
-  const { context } = await openSinkContext();
-  const attempt = async (settings: PostgresTarget, { timeoutMs = 10_000, isTest = true } = {}) => {
-    const target = openTarget({ target: settings, name: 'gis', timeoutMs }, context);
-    onTestFinished(() => target.close());
-    const { pause } = context;
-    const { signal } = new AbortController();
-    const document = isTest ? sampleDocument : sinkDocument;
-    return attemptOnce(document, { timeoutMs }, { target, pause, signal });
-  };
-  return { attempt };
+/** Delivers an item. */
+function attempt(settings: PostgresTarget, { timeoutMs = 10_000, isTest = true } = {}) {
+  const target = openTestTarget(settings, { timeoutMs });
+  return target.deliver(isTest ? sampleDocument : sinkDocument, AbortSignal.timeout(timeoutMs));
 }
 
 describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresql-postgis)', () => {
@@ -65,7 +56,6 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
 
   it('fails with the reason, and the class of the failure', async () => {
     const url = await createDatabase(server());
-    const { attempt } = await openAttempts();
     const closed = `postgres://postgres@127.0.0.1:${await freePort()}/x`;
     for (const [bad, kind, reason] of [
       [closed, 'unavailable', 'the connection was refused (ECONNREFUSED)'],
@@ -87,7 +77,6 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
 
   it('tests a delivery without a trace', async () => {
     const url = await createSpatialDatabase(server());
-    const { attempt } = await openAttempts();
     const target = postgresTarget(url, { notifications: 'events' });
     expect(await attempt(target)).toEqual({ kind: 'acknowledged' });
     const tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
@@ -98,7 +87,6 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
 
   it('that hangs or waits for a lock ends at the timeout, and the next delivery succeeds', async () => {
     const silent = await startTcpServer();
-    const { attempt } = await openAttempts();
     const inTime = { kind: 'unavailable', reason: 'it did not answer in time' };
     const hanging = postgresTarget(`postgres://postgres@127.0.0.1:${silent.port}/x`);
     expect(await attempt(hanging, { timeoutMs: 100, isTest: false })).toMatchObject(inTime);
@@ -151,7 +139,6 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
     configure({ ssl: 'on' });
     await run('pg_ctl', ['reload', '-D', folder]);
     const url = await createDatabase(server());
-    const { attempt } = await openAttempts();
     const answer = (ca: string, at = url) => attempt(postgresTarget(at, { ca }));
     const ok = { kind: 'acknowledged' };
     await expect.poll(() => answer(authority.certificatePem)).toEqual(ok);

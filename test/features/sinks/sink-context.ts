@@ -4,9 +4,13 @@ import { onTestFinished } from 'vitest';
 import { createRunProgram } from '../../../src/core/host/run-program.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Delivery } from '../../../src/core/terms/ports.ts';
-import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
+import {
+  openTarget,
+  type SinkDefinition,
+  type SinkTarget,
+} from '../../../src/features/sinks/registry.ts';
 import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
-import type { SinkContext } from '../../../src/features/sinks/target.ts';
+import type { OpenContext, SinkContext } from '../../../src/features/sinks/target.ts';
 import type { SinkItem, Sinks } from '../../../src/features/sinks/terms.ts';
 import {
   collect,
@@ -14,7 +18,7 @@ import {
   type MadeNotification,
   notification,
 } from '../../helpers/deliveries.ts';
-import type { LogLine } from '../../helpers/recording-log.ts';
+import { recordingLog, silentLog } from '../../helpers/recording-log.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { type HookAnswer, startHook } from './hook-server.ts';
@@ -27,23 +31,27 @@ const realTime = {
     delay(ms, undefined, { signal }).catch(() => undefined),
 };
 
+/** Opens a target without a store; closed after the test. */
+export function openTestTarget(target: SinkTarget, fields: Partial<OpenContext> = {}) {
+  const run = createRunProgram({ env: process.env });
+  const context = { run, nowUs: realTime.nowUs, urls: messageUrls, logger: silentLog, ...fields };
+  const opened = openTarget({ name: 'sink', timeoutMs: 10_000, ...fields, target }, context);
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
 export async function openSinkContext(
   options: Partial<Pick<SinkContext, 'nowUs' | 'pause'>> & { dataDir?: string } = {},
 ) {
   const { dataDir = temporaryDirectory(), ...time } = options;
   const { nowUs, pause } = { ...realTime, ...time };
   const store = await openStore({ dataDir });
-  const lines: LogLine[] = [];
-  const note = (level: string) => (fields: object, message: string) => {
-    lines.push({ level, message, fields: { ...fields } });
-  };
+  const { log: logger, lines } = recordingLog();
   const context: SinkContext = {
     sinks: store.sinks,
     log: store,
-    nowUs,
-    pause,
+    ...{ nowUs, pause, logger },
     random: () => 0.5,
-    logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     run: createRunProgram({ env: process.env }),
     urls: messageUrls,
   };

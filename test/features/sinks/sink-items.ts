@@ -31,12 +31,8 @@ export async function queued(
   const upTo = after + products.length;
   const read = { sink, replayId, after, upTo, items, atUs, ...options };
   if (!(await store.sinks.enqueue(read))) throw new Error('nothing was queued');
-  return newest(store.sinks, sink, products.length);
-}
-
-/** The most recently queued items of a sink, in order. */
-export async function newest(sinks: Sinks, sink: string, limit: number): Promise<SinkItem[]> {
-  return (await collect(sinks.items({ sink, state: 'waiting', limit }))).toReversed();
+  const newest = store.sinks.items({ sink, state: 'waiting', limit: products.length });
+  return (await collect(newest)).toReversed();
 }
 
 /** A replay of the log from its start up to `lastPosition`. */

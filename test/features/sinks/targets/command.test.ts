@@ -4,10 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRunProgram } from '../../../../src/core/host/run-program.ts';
-import { openTarget } from '../../../../src/features/sinks/registry.ts';
-import type { OpenContext } from '../../../../src/features/sinks/target.ts';
+import { recordingLog } from '../../../helpers/recording-log.ts';
 import { temporaryDirectory } from '../../../helpers/temporary-directory.ts';
-import { openSinkContext } from '../sink-context.ts';
+import { openSinkContext, openTestTarget } from '../sink-context.ts';
 import { definition } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
 
@@ -24,14 +23,10 @@ function script(body: string) {
 
 /** Delivers a long document to a command. Returns the answer, and what was logged. */
 async function deliver(command: string[], timeoutMs = 10_000) {
-  const logged: object[] = [];
-  const logger = { info: (fields: object) => void logged.push(fields) };
-  const run = createRunProgram({ env: process.env });
-  const target = { kind: 'command', command } as const;
-  const context = { run, logger } as unknown as OpenContext;
-  const opened = openTarget({ name: 'sink', timeoutMs, target }, context);
+  const { log: logger, lines } = recordingLog();
+  const target = openTestTarget({ kind: 'command', command }, { timeoutMs, logger });
   const item = { ...sinkDocument, value: { padding: 'x'.repeat(500_000) } };
-  return { answer: await opened.deliver(item, new AbortController().signal), logged };
+  return { answer: await target.deliver(item, new AbortController().signal), lines };
 }
 
 /** Processes of the file `pids` that have not ended. */
@@ -99,8 +94,9 @@ describe('a command', () => {
       `process.stdout.write('x'.repeat(100_000) + 'end of output'); console.error('some words');`,
     );
     const stdout = `${'x'.repeat(4_096 - 13)}end of output`;
-    const { logged } = await deliver(command);
-    expect(logged).toEqual([{ sink: 'sink', id: 'n_1_a', stdout, stderr: 'some words' }]);
+    const { lines } = await deliver(command);
+    const fields = { sink: 'sink', id: 'n_1_a', stdout, stderr: 'some words' };
+    expect(lines).toMatchObject([{ fields }]);
   });
 
   it('that hangs is killed at the timeout, with all its child processes', async () => {
@@ -128,15 +124,14 @@ describe('a command', () => {
     },
   );
 
-  const limits = { timeoutMs: 300, signal: new AbortController().signal };
-
   it('is killed with its child processes when the receiver exits', async () => {
     const folder = temporaryDirectory();
     const callbacks: (() => void)[] = [];
     const onExit = (callback: () => void) => callbacks.push(callback);
     const run = createRunProgram({ env: process.env, onExit });
     const command = ['sh', '-c', `sleep 1000 & echo $$ $! > ${folder}/pids; wait`];
-    const ended = run(command, '', { ...limits, timeoutMs: 600_000 });
+    const signal = new AbortController().signal;
+    const ended = run(command, '', { timeoutMs: 600_000, signal });
     await expect.poll(() => alivePids(folder)).toHaveLength(2);
     for (const callback of callbacks) callback();
     expect(await ended).toMatchObject({ signal: 'SIGKILL', timedOut: false });

@@ -1,11 +1,9 @@
 /** NATS JetStream: the content of the stream, and deliveries without a stream or a server. */
 import { describe, expect, it } from 'vitest';
-import type { OpenContext } from '../../../../src/features/sinks/target.ts';
-import { nats } from '../../../../src/features/sinks/targets/nats.ts';
 import { startTcpServer } from '../../../helpers/tcp-server.ts';
 import { hasNats, startNats } from '../nats-server.ts';
-import { openSinkContext } from '../sink-context.ts';
-import { definition, messageUrls, natsTarget } from '../sink-definition.ts';
+import { openSinkContext, openTestTarget } from '../sink-context.ts';
+import { definition, natsTarget } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
 import { createVirtualTime } from '../virtual-time.ts';
 
@@ -103,9 +101,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
 
 it('a NATS server that does not answer leaves no socket open', async () => {
   const silent = await startTcpServer();
-  const target = nats.open(natsTarget(`nats://127.0.0.1:${silent.port}`), {
-    ...{ name: 'bus', timeoutMs: 1_000, nowUs: () => 0, urls: messageUrls },
-  } as OpenContext);
+  const target = openTestTarget(natsTarget(`nats://127.0.0.1:${silent.port}`));
   const late = new AbortController();
   const answer = target.deliver(sinkDocument, late.signal);
   await expect.poll(silent.open).toBe(1);

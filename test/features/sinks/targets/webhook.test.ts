@@ -2,19 +2,17 @@
 import type { Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { OpenContext } from '../../../../src/features/sinks/target.ts';
-import { webhook } from '../../../../src/features/sinks/targets/webhook.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
 import { collect } from '../../../helpers/deliveries.ts';
 import { startTcpServer } from '../../../helpers/tcp-server.ts';
 import { startHook } from '../hook-server.ts';
-import { openSinkContext } from '../sink-context.ts';
+import { openSinkContext, openTestTarget } from '../sink-context.ts';
 import { definition, webhookTarget } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
 
 const secret = `whsec_${Buffer.from('a secret of the user, long enough').toString('base64')}`;
-const context = { nowUs: () => Date.now() * 1000 } as OpenContext;
 const soon = () => AbortSignal.timeout(5_000);
+const deliverTo = (url: string) => openTestTarget(webhookTarget(url)).deliver(sinkDocument, soon());
 let chain: Awaited<ReturnType<typeof createChain>>;
 beforeAll(async () => {
   chain = await createChain();
@@ -29,14 +27,11 @@ describe('a webhook', () => {
     start(definition(webhookTarget(hook.url, { secret })));
     await expect.poll(() => hook.received.length).toBe(1);
     const [first] = hook.received;
-    const verified = new Webhook(secret).verify(first?.body ?? '', {
-      'webhook-id': String(first?.headers['webhook-id']),
-      'webhook-timestamp': String(first?.headers['webhook-timestamp']),
-      'webhook-signature': String(first?.headers['webhook-signature']),
-    });
+    const headers = first?.headers as Record<string, string>;
+    const verified = new Webhook(secret).verify(first?.body ?? '', headers);
     const [row] = await collect(store.find({}));
     const id = `n_1_${row?.receivedAtUs.toString(36)}`;
-    expect(first?.headers).toMatchObject({ 'webhook-id': id, 'content-type': 'application/json' });
+    expect(headers).toMatchObject({ 'webhook-id': id, 'content-type': 'application/json' });
     const receivedAt = expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/);
     expect(verified).toEqual({
       type: 'product.modified',
@@ -57,7 +52,7 @@ describe('a webhook', () => {
 
   it('without a secret has no signature', async () => {
     const hook = await startHook();
-    await webhook.open(webhookTarget(hook.url), context).deliver(sinkDocument, soon());
+    await deliverTo(hook.url);
     expect(hook.received[0]?.headers['webhook-signature']).toBeUndefined();
     expect(hook.received[0]?.headers['webhook-timestamp']).toMatch(/^\d{10}$/);
   });
@@ -76,9 +71,7 @@ describe('a webhook', () => {
           response.writeHead(status, headers).end(status === 204 ? '' : 'no\u0007 thanks');
         },
       });
-      const answer = await webhook
-        .open(webhookTarget(hook.url), context)
-        .deliver(sinkDocument, soon());
+      const answer = await deliverTo(hook.url);
       expect(answer).toMatchObject(kind);
       const reason = 'reason' in answer ? answer.reason : '';
       if (status >= 400) expect(reason).toBe(`it answered ${status}: no\\u0007 thanks`);
@@ -99,14 +92,11 @@ async function startRaw(kind: 'http' | 'https', bytes: string, { isKept = false 
 const tls = () => ({ key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` });
 
 const openTrusting = (url: string) =>
-  webhook.open(
-    webhookTarget(url, { ca: url.startsWith('https:') ? chain.rootPem : null }),
-    context,
-  );
+  openTestTarget(webhookTarget(url, { ca: url.startsWith('https:') ? chain.rootPem : null }));
 
 it('a webhook over HTTPS is used only with a trusted certificate', async () => {
   const hook = await startHook({ tls: tls() });
-  const answer = await webhook.open(webhookTarget(hook.url), context).deliver(sinkDocument, soon());
+  const answer = await deliverTo(hook.url);
   const reason = expect.stringContaining('the certificate is not publicly trusted');
   expect(answer).toMatchObject({ kind: 'unavailable', reason });
   expect(hook.received).toEqual([]);

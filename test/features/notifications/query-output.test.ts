@@ -74,27 +74,11 @@ describe('the rows for programs', () => {
     ]);
   });
 
-  it('are the same in all three formats when names are unusual', async () => {
-    const context = createContext();
-    const name = 'a "quoted",\r\nnäme, with 氷,\u2028 and more';
-    await context.fill([delivery({ ProductName: name, AckId: ' a,"b" ' })]);
-    for (const argv of [['--json'], ['--output', 'ndjson']]) {
-      const [row] = [JSON.parse((await context.earshot(['query', ...argv])).out)].flat();
-      expect(row).toMatchObject({ productName: name, ackId: ' a,"b" ' });
-    }
+  it('have quoted names in csv, and never a formula', async () => {
+    const name = '=a "quoted",\r\nnäme, with 氷,\u2028 and more';
+    const context = await filledContext([delivery({ ProductName: name })]);
     const { out } = await context.earshot('query --output csv');
-    expect(out).toContain(`," a,""b"" ",product-1,"${name.replaceAll('"', '""')}",created,`);
-  });
-
-  it('never begin a csv field with a formula', async () => {
-    const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '=HYPERLINK("http://x","y")'];
-    const context = await filledContext(
-      formulas.map((one) => delivery({ ProductName: one, ProductId: one, AckId: one })),
-    );
-    const { out } = await context.earshot('query --output csv');
-    const [, ...lines] = out.trimEnd().split('\n');
-    expect(lines).toHaveLength(formulas.length);
-    for (const line of lines) expect(line).not.toMatch(/(^|,)"?[=+@-]/);
+    expect(out).toContain(`,product-1,"'${name.replaceAll('"', '""')}",created,`);
   });
 });
 

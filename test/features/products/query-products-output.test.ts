@@ -102,10 +102,8 @@ describe('the products for programs', () => {
 
   it.each<[string, string]>([
     ['json', '[]\n'],
-    ['ndjson', ''],
     ['csv', `${fields.join(',')}\n`],
     ['geojson', '{"type":"FeatureCollection","features":[]}\n'],
-    ['stac', ''],
     ['ids', ''],
     ['table', ''],
   ])('as %s are %j when nothing matches', async (form, expected) => {
@@ -195,23 +193,4 @@ describe('the table', () => {
       /^deleted \(UTC\) +product +cause +place .*\n2026-05-02 06:00 {2}S2A\S+\.SAFE {2}Duplicated product .* 31UFR R108\n$/,
     );
   });
-});
-
-it('unusual values: covers are rounded down, and no control character is printed', async ({
-  context: own,
-}) => {
-  const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
-  await own.fill([
-    ...covers.map((cloud, i) => deliveryOf({ id: guid(`${20 + i}`), name: `N${i}`, cloud })),
-    deliveryOf({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' }),
-  ]);
-  const below = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
-  const { out: clear } = await own.earshot([...below, '--orderby', 'received asc']);
-  expect(clear.match(/[\d.]+ %/g)).toEqual(['19.6 %', '19.9 %', '19.9 %', '19.0 %', '0.0 %']);
-
-  for (const form of ['table', 'json', 'csv']) {
-    const argv = ['query', 'products', '--output', form];
-    const { out } = await own.earshot(argv, { isTTY: true, columns: 80 });
-    expect(out).not.toMatch(/\p{Cc}(?<!\n)|\u202e/u);
-  }
 });

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { toProductJson } from '../../../src/core/terms/read-models.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
-import { all, generatedRecords, oddRecords } from '../products/index-file/product-context.ts';
+import { generatedRecords, oddRecords } from '../products/index-file/product-context.ts';
 import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
 import {
   createSpatialDatabase,
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     await catchUpIndex({ dataDir });
     const products = openProducts(dataDir);
     onTestFinished(() => products.close());
-    const found = await all(products.find({ entity: 'Products', filter: null }));
+    const found = await Array.fromAsync(products.find({ entity: 'Products', filter: null }));
     const rows = new Map((await rowsOf(url)).map((row) => [row.product_id, row]));
     expect(rows.size).toBe(records.length);
     const snake = (name: string) => name.replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`);
@@ -137,8 +137,10 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     await catchUpIndex({ dataDir });
     const products = openProducts(dataDir);
     onTestFinished(() => products.close());
-    const living = await all(products.find({ entity: 'Products', filter: null }));
-    const tombstones = await all(products.find({ entity: 'DeletedProducts', filter: null }));
+    const living = await Array.fromAsync(products.find({ entity: 'Products', filter: null }));
+    const tombstones = await Array.fromAsync(
+      products.find({ entity: 'DeletedProducts', filter: null }),
+    );
     expect(Math.min(living.length, tombstones.length)).toBeGreaterThan(20);
     const stateOf = (row: Row) => [
       row.product_id,

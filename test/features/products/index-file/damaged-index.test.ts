@@ -7,7 +7,7 @@ import { replaceProductFile } from '../../../../src/features/products/index-file
 import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { recordingLog } from '../../../helpers/recording-log.ts';
-import { all, created, damageInside, openProductContext } from './product-context.ts';
+import { created, damageInside, openProductContext } from './product-context.ts';
 
 const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => /^products.*(\.db|-damaged)$/.test(name));
@@ -69,7 +69,9 @@ describe('a replaced index', () => {
     const rest = found[Symbol.asyncIterator]();
     await rest.next();
     replaceProductFile(dataDir, join(dataDir, 'products-1.db')).close();
-    await expect(all({ [Symbol.asyncIterator]: () => rest })).rejects.toThrow('was replaced');
+    await expect(Array.fromAsync({ [Symbol.asyncIterator]: () => rest })).rejects.toThrow(
+      'was replaced',
+    );
   });
 
   it('is not reported for damage in the old file', async () => {

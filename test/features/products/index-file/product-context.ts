@@ -88,7 +88,7 @@ export async function openProductContext(): Promise<ProductContext> {
     },
     find: (entity, filter = '', options = {}) => {
       const tree = filter === '' ? null : parseFilter(filter).tree;
-      return all(products.find({ entity, filter: tree, ...options }));
+      return Array.fromAsync(products.find({ entity, filter: tree, ...options }));
     },
   };
 }
@@ -132,7 +132,7 @@ export async function inPages(
 ): Promise<FoundProduct[]> {
   const found: FoundProduct[] = [];
   for (let after = query.after; ; ) {
-    const page = await all(products.find({ ...query, after }));
+    const page = await Array.fromAsync(products.find({ ...query, after }));
     found.push(...page);
     const last = page.at(-1);
     if (last === undefined || page.length < query.limit) return found;
@@ -140,12 +140,6 @@ export async function inPages(
     after = readKey(writeKey(key, query), query) ?? undefined;
     expect(after).toEqual(key);
   }
-}
-
-export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
 }
 
 function notificationOf(input: TestEvent, ackId: string) {

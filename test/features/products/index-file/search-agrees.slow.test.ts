@@ -9,7 +9,6 @@ import { arbitraryFilter, type FilterWords } from '../../../filter/arbitrary-fil
 import { box, point, polygon } from '../../../filter/geometry/places.ts';
 import { times } from '../../../helpers/thorough.ts';
 import {
-  all,
   created,
   generatedRecords,
   oddRecords,
@@ -55,7 +54,9 @@ describe('searching the index', () => {
         .chain((entity) => fc.tuple(fc.constant(entity), arbitraryFilter(entity, words)));
       const property = fc.asyncProperty(search, async ([entity, filter]) => {
         const expected = views[entity].filter(compileFilter(filter)).map((view) => view.text('Id'));
-        const found = await all(productContext.products.find({ entity, filter, records: false }));
+        const found = await Array.fromAsync(
+          productContext.products.find({ entity, filter, records: false }),
+        );
         expect(found.map(({ row }) => row.productId).toSorted()).toEqual(expected.toSorted());
         expect(await productContext.products.count({ entity, filter })).toBe(expected.length);
         matched += expected.length;

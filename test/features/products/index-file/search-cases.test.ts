@@ -9,7 +9,7 @@ import { parseFilter } from '../../../../src/filter/parse.ts';
 import { productView } from '../../../../src/filter/product-view.ts';
 import { createReaderConnection } from '../../../../src/store/engine/database.ts';
 import { expectRefused } from '../../../helpers/refusals.ts';
-import { all, created, openProductContext, type TestRecord } from './product-context.ts';
+import { created, openProductContext, type TestRecord } from './product-context.ts';
 
 const wholeGlobe =
   "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
@@ -52,7 +52,9 @@ describe('searching the index', () => {
     const { index, products } = await openProductContext();
     await index(...created({ Id: 'a', Name: 'one\0two' }, { Id: 'b', Name: 'half \ud83d end' }));
     const ids = async (filter: FilterTree) =>
-      (await all(products.find({ entity: 'Products', filter }))).map(({ row }) => row.productId);
+      (await Array.fromAsync(products.find({ entity: 'Products', filter }))).map(
+        ({ row }) => row.productId,
+      );
     expect(await ids(nameTree('endswith', 'two'))).toEqual(['a']);
     expect(await ids(nameTree('contains', 'e\0t'))).toEqual(['a']);
     expect(await ids(nameTree('contains', 'half \ud83d'))).toEqual(['b']);
@@ -71,7 +73,7 @@ describe('searching the index', () => {
     await index(...created(...names.map((Name, i) => ({ Id: `${i}`, Name })), { Id: 'none' }));
     const found = async (text: string) => {
       const filter: FilterTree = { node: 'text', function: 'like', field: 'Name', text };
-      const rows = await all(products.find({ entity: 'Products', filter }));
+      const rows = await Array.fromAsync(products.find({ entity: 'Products', filter }));
       const matches = compileFilter(filter);
       const ids = rows.map(({ row }) => names[Number(row.productId)]).toReversed();
       expect(ids).toEqual(names.filter((Name) => matches(productView({ Name }))));
@@ -134,7 +136,7 @@ it('a query by id passes scans: it waits for a step of each, not for their end; 
     filter: parseFilter('OriginDate gt 2030-01-01').tree,
   } as const;
   const scansOf = (signal?: AbortSignal): Promise<unknown>[] => [
-    all(products.find(query, signal)),
+    Array.fromAsync(products.find(query, signal)),
     products.count(query, signal),
     products.facets(query, signal),
   ];

@@ -9,7 +9,7 @@ import {
 } from '../../../../src/filter/products.ts';
 import { keyComparison } from '../../../helpers/product-order.ts';
 import { times } from '../../../helpers/thorough.ts';
-import { all, created, inPages, openProductContext, type TestRecord } from './product-context.ts';
+import { created, inPages, openProductContext, type TestRecord } from './product-context.ts';
 
 /** Few different values, so that many products are equal; each value is sometimes absent. */
 function recordOf(i: number): TestRecord {
@@ -52,8 +52,8 @@ it('pages joined are the sorted whole, in both directions, for each order of one
     async (order, filter, limit) => {
       const query: ProductQuery = { entity: 'Products', filter, order, records: false };
       const keyOf = ({ row }: FoundProduct) => products.keyOf(row, query);
-      const whole = (await all(products.find({ ...query, order: [] }))).toSorted((a, b) =>
-        keyComparison(query)(keyed(a), keyed(b)),
+      const whole = (await Array.fromAsync(products.find({ ...query, order: [] }))).toSorted(
+        (a, b) => keyComparison(query)(keyed(a), keyed(b)),
       );
       function keyed(product: FoundProduct) {
         const { values, position } = keyOf(product);
@@ -97,10 +97,10 @@ it('a page after a row that moved in the order has the rows after the old place'
     order: { by: 'ModificationDate', direction: 'asc' },
   };
   const namesOf = (found: FoundProduct[]) => found.map(({ row }) => row.productName);
-  const first = await all(products.find({ ...query, limit: 3 }));
+  const first = await Array.fromAsync(products.find({ ...query, limit: 3 }));
   expect(namesOf(first)).toEqual(['S1A_1', 'S1A_2', 'S1A_3']);
   const after = products.keyOf(first.at(-1)?.row ?? expect.fail(), query);
   await index({ event: 'modified', record: record(3, 20) });
-  const next = await all(products.find({ ...query, limit: 9, after }));
+  const next = await Array.fromAsync(products.find({ ...query, limit: 9, after }));
   expect(namesOf(next)).toEqual(['S1A_4', 'S1A_5', 'S1A_6', 'S1A_3']);
 });

@@ -8,6 +8,7 @@
 import { z } from 'zod';
 import type { productSchema } from '../core/terms/read-models.ts';
 import { jsonOf } from '../core/terms/text.ts';
+import { orderableFields } from './fields.ts';
 import type { AnyGeometry, Box, Direction, Entity, FilterTree } from './filter-tree.ts';
 
 /** A product in its newest state, existing or deleted. */
@@ -278,6 +279,11 @@ interface OrderedQuery {
 /** Default order. */
 export function defaultOrderOf(entity: Entity): { by: ProductOrder; direction: Direction } {
   return { by: entity === 'Products' ? 'received' : 'DeletionDate', direction: 'desc' };
+}
+
+/** Returns the orders that lists of an entity may have. */
+export function ordersOf(entity: Entity): ProductOrder[] {
+  return ['received', ...orderableFields[entity]];
 }
 
 /** Returns the terms of an order, by default that of the entity. */

@@ -17,12 +17,11 @@ import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { counted, countText, printable } from '../../core/terms/text.ts';
 import { whyEmpty } from '../../filter/describe.ts';
-import { orderableFields } from '../../filter/fields.ts';
 import { type Entity, type FilterTree, joined } from '../../filter/filter-tree.ts';
 import {
   defaultOrderOf,
   type FoundProduct,
-  type ProductOrder,
+  ordersOf,
   type ProductQuery,
 } from '../../filter/products.ts';
 import { withCurrentIndex } from './current-index.ts';
@@ -218,7 +217,7 @@ type Order = ReturnType<typeof defaultOrderOf>;
 /** Parses a field (case-insensitive) and a direction (default: ascending). Throws `usage`. */
 function parseOrder(text: string, entity: Entity): Order {
   const [field = '', direction = 'asc', ...more] = text.trim().split(/\s+/);
-  const choices: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
+  const choices = ordersOf(entity);
   const by = choices.find((one) => one.toLowerCase() === field.toLowerCase());
   const lower = direction.toLowerCase();
   if (by !== undefined && more.length === 0 && (lower === 'asc' || lower === 'desc')) {

@@ -23,7 +23,6 @@ import {
 } from '../../core/terms/read-models.ts';
 import { intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
-import { orderableFields } from '../../filter/fields.ts';
 import type { Entity } from '../../filter/filter-tree.ts';
 import { parseBoundingBox } from '../../filter/geometry/read-geometry.ts';
 import { withCondition } from '../../filter/product-conditions.ts';
@@ -31,9 +30,9 @@ import { toFeature } from '../../filter/product-view.ts';
 import {
   defaultOrderOf,
   type FoundProduct,
+  ordersOf,
   type ProductCount,
   type ProductKey,
-  type ProductOrder,
   type ProductQuery,
   type Products,
   productOrders,
@@ -115,7 +114,7 @@ const parameters = z.strictObject({
 
 const query = parameters.superRefine(({ orderby, deleted }, context) => {
   const entity = entityOf({ deleted });
-  const orders: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
+  const orders = ordersOf(entity);
   if (orderby === undefined || orders.includes(orderby)) return;
   const message = `invalid order for ${entity}; allowed: ${orders.join(', ')}`;
   context.addIssue({ code: 'custom', path: ['orderby'], message });

@@ -91,32 +91,28 @@ export const timelinessPage: PageRoute = {
     const collection = url.searchParams.get('collection')?.trim() || undefined;
     const { sinceUs, untilUs, subscription } = state;
     const query = { sinceUs, untilUs, subscription, collection };
-    const found = await Promise.all([
+    const [lag, found] = await Promise.all([
       indexLag(parts),
       parts.products.timeliness(query, signal),
     ]).catch((error: unknown) => {
-      if (isAppError(error, 'unavailable')) return null;
+      if (isAppError(error, 'unavailable')) return [0, null] as const;
       throw error;
     });
-    const named = (names: readonly (string | null)[] = []) => [
-      ['', 'all'] as const,
-      ...names.flatMap((name) => (name === null ? [] : [[name, name] as const])),
-    ];
-    const names = named(await subscriptionNames(parts));
-    const collections = named(found?.[1].collections.map((one) => one.collection));
+    const choiceOf = (label: string, names: readonly (string | null)[], chosen?: string) => {
+      const options = names.flatMap((name) => (name === null ? [] : [[name, name] as const]));
+      return choice(label, label, [['', 'all'], ...options], chosen);
+    };
+    const collections = found?.collections.map((one) => one.collection) ?? [];
     return {
       title: 'Timeliness',
       refresh: state.until === undefined,
       controls: stateForm(
         '/timeliness',
-        html`${choice('subscription', 'subscription', names, subscription)}
-${choice('collection', 'collection', collections, collection)}
+        html`${choiceOf('subscription', await subscriptionNames(parts), subscription)}
+${choiceOf('collection', collections, collection)}
 ${periodChoice(state, back)}`,
       ),
-      body:
-        found === null
-          ? unavailable()
-          : html`${lagNote(found[0])}${panels({ ...found[1], state, collection })}`,
+      body: html`${lagNote(lag)}${found === null ? unavailable : panels({ ...found, state, collection })}`,
     };
   },
 };
@@ -127,15 +123,15 @@ interface Shown extends Timeliness {
   collection: string | undefined;
 }
 
-function unavailable(): Html {
-  return panel(
-    'Delays',
-    emptyState(
-      'Delays cannot be shown: there is no product index, or it cannot be read.',
-      html`${withCommands('Check that `EARSHOT_INDEX` is not `off`, and the state of the receiver: `earshot status`')}`,
+const unavailable = panel(
+  'Delays',
+  emptyState(
+    'Delays cannot be shown: there is no product index, or it cannot be read.',
+    withCommands(
+      'Check that `EARSHOT_INDEX` is not `off`, and the state of the receiver: `earshot status`',
     ),
-  );
-}
+  ),
+);
 
 function panels(shown: Shown): Html {
   const { since, until } = shown.state;
@@ -150,17 +146,16 @@ ${delayStages.map((stage) => stagePanel(stage, shown))}`;
 
 /** Percentiles of the stages cannot be added, so the delays over all stages are measured, too. */
 function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Shown): Html {
-  const rows = [
-    { name: 'Sensing to receipt', delays: sensingToReceipt },
-    { name: 'Publication to receipt', delays: publicationToReceipt },
-  ].flatMap(({ name, delays }) => (delays === null ? [] : [{ name, delays }]));
+  const of = (name: string, delays: DelayPercentiles | null) =>
+    delays === null ? [] : [html`<div><h3>${name}</h3>${figures(delays)}</div>`];
+  const totals = [
+    ...of('Sensing to receipt', sensingToReceipt),
+    ...of('Publication to receipt', publicationToReceipt),
+  ];
   const body =
-    rows.length === 0
+    totals.length === 0
       ? emptyState('No push of a created product was received in this period.')
-      : html`<div class="totals">${rows.map(
-          ({ name, delays }) => html`<div><h3>${name}</h3>
-${figures(delays)}</div>`,
-        )}</div>
+      : html`<div class="totals">${totals}</div>
 <p class="note">Counted: pushes of created products. Recovered notifications are excluded. Percentiles of the stages below cannot be added to these.</p>`;
   return panel('Total delay', body, 'of the whole period');
 }
@@ -178,7 +173,7 @@ function stagePanel(stage: DelayStage, shown: Shown): Html {
     html`${intro}
 ${figures(total)}
 ${total.negative === 0 ? '' : html`<p class="lag">${countText(total.negative)} of ${countText(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
-${legend()}
+${legend}
 ${chart(stage, shown, total)}
 ${collectionTable(stage, shown)}`,
   );
@@ -204,13 +199,11 @@ function delayText(seconds: number): string {
   return seconds < 0 ? `−${spanText(-seconds)}` : spanText(seconds);
 }
 
-function legend(): Html {
-  const texts = { p50: 'median (p50)', p90: 'p90', p99: 'p99' };
-  return html`<ul class="legend">${percentileLines.map(
-    (name) =>
-      html`<li><svg class="chart key" viewBox="0 0 28 10" aria-hidden="true"><path class="line ${name}" d="M1,5 27,5"/></svg>${texts[name]}</li>`,
-  )}</ul>`;
-}
+const legendTexts = { p50: 'median (p50)', p90: 'p90', p99: 'p99' };
+const legend = html`<ul class="legend">${percentileLines.map(
+  (name) =>
+    html`<li><svg class="chart key" viewBox="0 0 28 10" aria-hidden="true"><path class="line ${name}" d="M1,5 27,5"/></svg>${legendTexts[name]}</li>`,
+)}</ul>`;
 
 function chart(stage: DelayStage, shown: Shown, total: DelayPercentiles): Html {
   const { sinceUs, untilUs } = shown.state;

@@ -73,18 +73,13 @@ async function work(index: Index, dataDir: string, onRepair = () => {}): Promise
   }
 }
 
-/** Parts of the store that indexing follows. */
-type FollowedStore = Pick<Store, 'activity' | 'lastPosition'> & {
-  pruning: Pick<Store['pruning'], 'pruneHorizon'>;
-};
-
 /**
  * Indexes new notifications until stopped. Logs a failure once, and retries. Intake of the same process has priority.
  * While there is nothing to do, the thread ends.
  */
-export function startIndexing(options: DataPlace & { log: Logger; store: FollowedStore }): {
-  stop(): Promise<void>;
-} {
+export function startIndexing(
+  options: DataPlace & { log: Logger; store: Pick<Store, 'activity' | 'lastPosition' | 'pruning'> },
+): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const { activity, pruning, lastPosition } = options.store;

@@ -115,11 +115,7 @@ export function openProductsForReading(dataDir: string): Database {
     }
     database.close();
   }
-  throw notIndexed();
-}
-
-function notIndexed(): AppError {
-  return new AppError(
+  throw new AppError(
     'unavailable',
     'There is no product index yet. Start the receiver without EARSHOT_INDEX=off, or run `earshot query products`.',
   );

@@ -205,7 +205,10 @@ function geometryOf({ footprint = null }: Candidate): AnyGeometry | null {
 }
 
 /** An outline is bounded here, so that no footprint delays the main thread, or fills the memory of this one. */
-function footprintOf(candidate: Candidate, { footprints }: ProductQuery): AnyGeometry | null {
+function footprintOf(
+  candidate: Candidate,
+  { footprints }: Pick<ProductQuery, 'footprints'>,
+): AnyGeometry | null {
   const geometry = geometryOf(candidate);
   return geometry === null || footprints === 'exact' ? geometry : toDisplayGeometry(geometry);
 }
@@ -246,14 +249,12 @@ function inLog<Result>(
 /** Maximum notifications examined for one page, so that a rare match does not block other queries for long. */
 const eventsExaminedMax = 10_000;
 
-type SelectedEvent = Candidate & {
-  eventPosition: number;
-  event: string;
-  subscription: string | null;
-  notificationUs: number | null;
-  eventReceivedUs: number;
-  source: string;
-};
+/** The columns of a notification and of its product, by table. */
+interface SelectedEvent {
+  product_event: Omit<IndexedEvent, 'product' | 'footprint'>;
+  product: Candidate;
+  product_footprint: Pick<Candidate, 'footprint'>;
+}
 
 /** Returns a page of notifications; it may have fewer than `limit` although more follow. */
 export function eventPage(databases: ProductDatabases, query: EventQuery): EventPage {
@@ -269,41 +270,25 @@ export function eventPage(databases: ProductDatabases, query: EventQuery): Event
   ]);
   const rows = prepared<unknown[], SelectedEvent>(
     databases.index,
-    `SELECT e.position AS eventPosition, e.event, e.subscription,
-       e.notification_us AS notificationUs, e.received_us AS eventReceivedUs, e.source,
-       ${selected(plan)}
+    `SELECT e.position, e.event, e.subscription, e.notification_us AS notificationUs,
+       e.received_us AS receivedAtUs, e.source, ${selected(plan)}
      FROM product_event e CROSS JOIN product p ON p.id = e.product ${footprintJoin(plan)}
      WHERE ${sql} ORDER BY e.position DESC LIMIT ${eventsExaminedMax}`,
-  );
+  ).expand();
   const found: IndexedEvent[] = [];
   let examined = 0;
   let last = 0;
   for (const row of rows.iterate(...values)) {
+    const candidate = { ...row.product, ...row.product_footprint };
     examined += 1;
-    last = row.eventPosition;
-    if (matches(databases, plan, row)) found.push(toIndexedEvent(row));
+    last = row.product_event.position;
+    if (matches(databases, plan, candidate)) {
+      const footprint = footprintOf(candidate, { footprints: true });
+      found.push({ ...row.product_event, product: toProductRow(candidate), footprint });
+    }
     if (found.length >= limit || examined >= examinedMax[plan.needs]) {
       return { events: found, next: last };
     }
   }
   return { events: found, next: examined < eventsExaminedMax ? null : last };
-}
-
-function toIndexedEvent(selectedEvent: SelectedEvent): IndexedEvent {
-  const {
-    eventPosition,
-    event,
-    subscription,
-    notificationUs,
-    eventReceivedUs,
-    source,
-    ...product
-  } = selectedEvent;
-  const footprint = geometryOf(product);
-  return {
-    ...{ position: eventPosition, event, subscription, notificationUs, source },
-    receivedAtUs: eventReceivedUs,
-    product: toProductRow(product),
-    footprint: footprint && toDisplayGeometry(footprint),
-  };
 }

@@ -28,18 +28,10 @@ const columns: readonly Column[] = [
   { name: 'deletion_us', type: 'date', field: 'DeletionDate' },
   { name: 'deletion_cause', type: 'text', field: 'DeletionCause' },
 ];
-const byField = new Map(columns.map((column) => [column.field, column]));
-const byAttribute = new Map(columns.map((column) => [column.attribute, column]));
 
-/** Returns the column of a field; undefined if there is none. */
-export function columnOfField(field: string): Column | undefined {
-  return byField.get(field);
-}
+export const columnsByField = new Map(columns.map((column) => [column.field, column]));
 
-/** Returns the column of an attribute; undefined if there is none. */
-export function columnOfAttribute(name: string): Column | undefined {
-  return byAttribute.get(name);
-}
+export const columnsByAttribute = new Map(columns.map((column) => [column.attribute, column]));
 
 /**
  * Returns a path without the product's name at its end, which leaves a third of it. The result ends with a slash in

@@ -1,6 +1,5 @@
 /** A search of products: its URL, its form, the same search as links and as a command. */
 
-import { z } from 'zod';
 import { shellText } from '../../../core/page/browser/texts.ts';
 import { choice, findingsList, periodChoice } from '../../../core/page/layout.ts';
 import { type Html, html, panel } from '../../../core/page/markup.ts';
@@ -9,7 +8,6 @@ import { AppError } from '../../../core/terms/app-error.ts';
 import { countText } from '../../../core/terms/text.ts';
 import { name as nameField } from '../../../filter/builder.ts';
 import { checkFilter } from '../../../filter/check.ts';
-import { orderableFields } from '../../../filter/fields.ts';
 import type { Direction, Entity, FilterTree } from '../../../filter/filter-tree.ts';
 import type { FilterFinding } from '../../../filter/finding.ts';
 import { printFilter } from '../../../filter/print.ts';
@@ -23,11 +21,11 @@ import {
   defaultOrderOf,
   type Facets,
   facetFields,
+  ordersOf,
   type ProductKey,
   type ProductOrder,
   type ProductQuery,
   type ProductSelection,
-  productOrders,
   readKey,
 } from '../../../filter/products.ts';
 
@@ -37,17 +35,14 @@ export const pageRows = 50;
 /** Products of one file that the page links to. */
 export const fileRows = 1_000;
 
-const parameters = z.object({
-  deleted: z.enum(['true', 'false']).optional().catch(undefined),
-  orderby: z.enum(productOrders).optional().catch(undefined),
-  direction: z.enum(['asc', 'desc']).optional().catch(undefined),
-  cursor: z.string().optional().catch(undefined),
+/** Changes of the filter in a URL. */
+interface FilterChanges {
   /** Part of the name. */
-  name: z.string().trim().optional().catch(undefined),
+  name: string | undefined;
   /** Conditions that a link adds to the filter, or removes from it. */
-  add: z.string().optional().catch(undefined),
-  remove: z.string().optional().catch(undefined),
-});
+  add: string | undefined;
+  remove: string | undefined;
+}
 
 export interface ProductSearch {
   state: PageState;
@@ -64,14 +59,18 @@ export interface ProductSearch {
 
 /** Reads the search. A bad filter is part of the result. Throws `invalid` for a bad cursor. */
 export function readSearch(url: URL, state: PageState): ProductSearch {
-  const given = Object.fromEntries([...url.searchParams].filter(([, value]) => value !== ''));
-  const { deleted, orderby, direction = 'desc', cursor, ...changes } = parameters.parse(given);
-  const entity = deleted === 'true' ? 'DeletedProducts' : 'Products';
-  const text = changedFilter(state.filter, entity, changes);
+  const given = (name: string) => url.searchParams.get(name) || undefined;
+  const entity = given('deleted') === 'true' ? 'DeletedProducts' : 'Products';
+  const text = changedFilter(state.filter, entity, {
+    name: given('name')?.trim(),
+    add: given('add'),
+    remove: given('remove'),
+  });
   const { tree: filter, findings, errors } = checkFilter(text, entity);
-  const allowed: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
-  const by = allowed.find((one) => one === orderby) ?? defaultOrderOf(entity).by;
-  const order = { by, direction };
+  const by = ordersOf(entity).find((one) => one === given('orderby'));
+  const direction: Direction = given('direction') === 'asc' ? 'asc' : 'desc';
+  const order = { by: by ?? defaultOrderOf(entity).by, direction };
+  const cursor = given('cursor');
   const after = cursor === undefined ? undefined : readKey(cursor, { entity, order });
   if (after === null) {
     const advice = 'Open the first page, and follow its links.';
@@ -85,11 +84,7 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
 }
 
 /** Changes a filter. One with errors keeps its text, and so do conditions that cannot be used. */
-function changedFilter(
-  text: string,
-  entity: Entity,
-  { name, add, remove }: Pick<z.output<typeof parameters>, 'name' | 'add' | 'remove'>,
-): string {
+function changedFilter(text: string, entity: Entity, { name, add, remove }: FilterChanges): string {
   if ((name ?? add ?? remove) === undefined) return text;
   const { tree, errors } = checkFilter(text, entity);
   if (errors.length > 0) return text;
@@ -189,7 +184,7 @@ export function commandOf({ entity, filter, order, state }: ProductSearch): stri
   return `earshot query products ${flags.join(' ')}`.trim();
 }
 
-const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
+const orderNames: Readonly<Record<ProductOrder, string>> = {
   received: 'received',
   'ContentDate/Start': 'sensing start',
   'ContentDate/End': 'sensing end',
@@ -198,6 +193,8 @@ const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
   DeletionDate: 'deleted',
 };
 
+const directions = [['', 'newest first'] as const, ['asc', 'oldest first'] as const];
+
 /** Collections whose attributes the form links. */
 const collections = ['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-3', 'SENTINEL-5P', 'SENTINEL-6'];
 
@@ -205,10 +202,8 @@ const collections = ['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-3', 'SENTINEL-5P', 'S
 export function filterPanel(search: ProductSearch): Html {
   const { entity, text, order } = search;
   const usual = defaultOrderOf(entity).by;
-  const others = ['received', ...orderableFields[entity]].filter((name) => name !== usual);
-  const orders = productOrders
-    .filter((name) => others.includes(name))
-    .map((name) => [name, orderNames[name]] as const);
+  const others = ordersOf(entity).filter((name) => name !== usual);
+  const orders = others.map((name) => [name, orderNames[name]] as const);
   const { subscription, since, until } = search.state;
   const isClear = text === '' && (subscription ?? since ?? until) === undefined;
   const form = html`<form class="search" method="get" action="/products" id="search" data-submit-on-change>
@@ -221,15 +216,7 @@ ${subscription === undefined ? '' : html`<input type="hidden" name="subscription
 <div id="filter-findings">${search.findings.length === 0 ? '' : findingsList(text, search.findings)}</div>
 <div class="toolbar">
 ${choice('order', 'orderby', [['', orderNames[usual]], ...orders], order.by === usual ? undefined : order.by)}
-${choice(
-  'direction',
-  'direction',
-  [
-    ['', 'newest first'],
-    ['asc', 'oldest first'],
-  ],
-  order.direction === 'asc' ? 'asc' : undefined,
-)}
+${choice('direction', 'direction', directions, order.direction === 'asc' ? 'asc' : undefined)}
 ${periodChoice(search.state, null)}
 <label>name contains<input name="name" size="10" placeholder="T31TDM" autocomplete="off" spellcheck="false"></label>
 <label class="check"><input type="checkbox" name="deleted" value="true" ${entity === 'DeletedProducts' ? html`checked` : ''}> deleted products</label>

@@ -22,7 +22,7 @@ import {
 } from '../../../../filter/products.ts';
 import { asTruth, attributeReading, literalDate } from '../../../../filter/values.ts';
 import { type Database, prepared } from '../../../../store/engine/database.ts';
-import { columnOfAttribute, columnOfField, productIndexes } from '../product-schema.ts';
+import { columnsByAttribute, columnsByField, productIndexes } from '../product-schema.ts';
 
 /** An SQL expression or statement, with the values of its parameters. */
 export interface SqlCondition {
@@ -150,9 +150,9 @@ function columnCondition(tree: FilterTree): Prefilter | null {
 
 /** Returns the column that a condition compares; undefined if records must be read. */
 function columnOfCondition(tree: FilterTree): Column | undefined {
-  if (tree.node === 'comparison' || tree.node === 'in') return columnOfField(tree.field);
+  if (tree.node === 'comparison' || tree.node === 'in') return columnsByField.get(tree.field);
   if (tree.node !== 'attribute') return undefined;
-  const column = columnOfAttribute(tree.name);
+  const column = columnsByAttribute.get(tree.name);
   return column?.type === attributeReading(tree.valueKind, tree.literal).type ? column : undefined;
 }
 
@@ -165,13 +165,13 @@ function sqlValue(column: Column, literal: Literal): string | number | undefined
   }
   if (literal.type !== (type === 'guid' ? 'text' : type)) return undefined;
   if (literal.type === 'number') return literal.value;
-  return literal.type === 'text' ? storedText(column, literal.value) : undefined;
+  return literal.type === 'text' ? storedText(column.name, literal.value) : undefined;
 }
 
 /** Returns a text as it is in its column. Different texts may be the same there: see `isExact`. */
-function storedText({ name }: Pick<Column, 'name'>, text: string): string {
+function storedText(column: string, text: string): string {
   const wellFormed = text.toWellFormed();
-  return name === 'name' ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
+  return column === 'name' ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
 }
 
 /** Returns false for a text that may be equal to the column of a product with another text. */
@@ -218,7 +218,7 @@ function nameCondition({ field, function: operation, text }: TextNode): Prefilte
   // Half a surrogate pair may be a part of a character in a name.
   if (field !== 'Name' || !text.isWellFormed()) return null;
   if (text === '') return { sql: 'p.name IS NOT NULL', values: [], exact: true };
-  const [stored, exact] = [storedText({ name: 'name' }, text), isWholeInSql(text)];
+  const [stored, exact] = [storedText('name', text), isWholeInSql(text)];
   if (operation === 'contains') return { sql: 'instr(p.name, ?) > 0', values: [stored], exact };
   if (operation === 'like') return { sql: 'p.name GLOB ?', values: [globOf(stored)], exact };
   const characters = Array.from(text).length;

@@ -153,7 +153,7 @@ const fewMax = {
   ofColumns: 20_000,
 };
 
-export interface Choice {
+interface Choice {
   driver: Driver;
   /** Ids of the driver, in any order; null if there are more than were read. */
   ids: readonly number[] | null;

@@ -18,7 +18,6 @@ import {
 } from './conditions.ts';
 import {
   allIds,
-  type Choice,
   chooseDriver,
   type Driver,
   driversOf,
@@ -112,7 +111,7 @@ export function* candidatesOf(
   plan: SearchPlan,
   query: ProductQuery,
 ): Generator<Candidate | { after: ProductKey }> {
-  for (const step of stepsOf(index, plan, query, chooseDriver(index, plan.drivers))) {
+  for (const step of stepsOf(index, plan, query)) {
     if ('after' in step) yield step;
     else yield* index.prepare<unknown[], Candidate>(step.sql).iterate(...step.values);
   }
@@ -128,15 +127,11 @@ interface Searching {
 }
 
 /** Few candidates are sorted. Many are scanned in order, or sorted if there is no index of the order. */
-function stepsOf(
-  index: Database,
-  plan: SearchPlan,
-  query: ProductQuery,
-  choice: Choice | null,
-): Iterable<Step> {
-  const { driver = null, ids = null } = choice ?? {};
-  const search: Searching = { index, plan, driver, order: orderOf(query), after: query.after };
-  const { order, after } = search;
+function stepsOf(index: Database, plan: SearchPlan, query: ProductQuery): Iterable<Step> {
+  const { driver = null, ids = null } = chooseDriver(index, plan.drivers) ?? {};
+  const { after } = query;
+  const order = orderOf(query);
+  const search: Searching = { index, plan, driver, order, after };
   if (order.terms.length === 0) {
     if (ids === null) return windowSteps(search);
     const { after: low, before: high } = windowAfter(allIds, order, after);

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
-import { type Context, Hono, type HonoRequest } from 'hono';
+import { Hono, type HonoRequest } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { AppError } from '../core/terms/app-error.ts';
 import type { Logger } from '../core/terms/ports.ts';
@@ -17,7 +17,8 @@ type Environment = { Bindings: Partial<HttpBindings> };
  */
 export function createMountableReceiver(options: ReceiverOptions): Hono {
   const provideRequest = createMiddleware<Environment>(async (c, next) => {
-    const given = bindingsOf(c);
+    // Undefined if the app is called without a server.
+    const given = c.env ?? {};
     c.env = { ...given, incoming: requestFor(c.req, given.incoming) };
     await next();
     c.env = given;
@@ -26,12 +27,6 @@ export function createMountableReceiver(options: ReceiverOptions): Hono {
   app.use('/notifications/*', provideRequest);
   app.route('/', createReceiverApp(options));
   return app;
-}
-
-/** Returns no bindings if the app is called without a server. */
-function bindingsOf(c: Context<Environment>): Partial<HttpBindings> {
-  const bindings: Partial<HttpBindings> | undefined = c.env;
-  return bindings ?? {};
 }
 
 /**

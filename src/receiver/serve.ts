@@ -305,38 +305,29 @@ async function serveQueries(
 /** Maximum time for one small commit. A slower disk delays senders for too long. */
 const writeTimeoutMs = 3_000;
 
-export function createReadiness(parts: {
+export function createReadiness({
+  store,
+  certificate,
+  nowUs,
+  timeoutMs = writeTimeoutMs,
+}: {
   store: Pick<Store, 'checkWritable' | 'isWriterRunning'>;
   /** Absent behind a proxy, which has the certificate. */
   certificate?: Pick<ServedCertificate, 'served'> | undefined;
   nowUs: () => number;
   timeoutMs?: number;
 }): Readiness {
-  const { store, certificate, nowUs, timeoutMs = writeTimeoutMs } = parts;
+  const writeFault = (): Promise<UnreadyReason[]> =>
+    store.checkWritable().then(
+      () => [],
+      () => [store.isWriterRunning() ? 'store' : 'writer'],
+    );
   return async () => {
-    const found = [await writeFault(store, timeoutMs), certificateFault(certificate, nowUs())];
-    return found.filter((reason) => reason !== null);
+    const found = await within(timeoutMs, writeFault(), (): UnreadyReason[] => ['writer']);
+    const served = certificate?.served();
+    if (served === undefined) return found;
+    const now = nowUs();
+    const isValid = served !== null && served.notBeforeUs <= now && now < served.notAfterUs;
+    return isValid ? found : [...found, 'certificate'];
   };
-}
-
-async function writeFault(
-  store: Pick<Store, 'checkWritable' | 'isWriterRunning'>,
-  timeoutMs: number,
-): Promise<UnreadyReason | null> {
-  const fault = store.checkWritable().then(
-    () => null,
-    () => (store.isWriterRunning() ? 'store' : 'writer'),
-  );
-  return within(timeoutMs, fault, () => 'writer' as const);
-}
-
-function certificateFault(
-  certificate: Pick<ServedCertificate, 'served'> | undefined,
-  nowUs: number,
-): UnreadyReason | null {
-  if (certificate === undefined) return null;
-  const served = certificate.served();
-  if (served === null) return 'certificate';
-  const { notBeforeUs, notAfterUs } = served;
-  return notBeforeUs <= nowUs && nowUs < notAfterUs ? null : 'certificate';
 }

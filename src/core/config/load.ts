@@ -94,22 +94,9 @@ export interface SettingsSlot {
 }
 
 /** Variables and sections of the program. */
-export interface Settings {
-  variables: Variables;
-  sections: Sections;
-  fileKeys: Readonly<Record<string, z.ZodType>>;
-  subscriptionKeys: Readonly<Record<string, z.ZodType>>;
+export interface Settings extends Required<SettingsSlot> {
   groups: Readonly<Record<SettingsGroup, readonly string[]>>;
 }
-
-/** Settings of no feature. */
-export const noSettings: Settings = {
-  variables: {},
-  sections: {},
-  fileKeys: {},
-  subscriptionKeys: {},
-  groups: { data: [], start: [] },
-};
 
 /** Joins the settings of features, in their order. */
 export function joinSettings(slots: readonly SettingsSlot[]): Settings {
@@ -122,6 +109,9 @@ export function joinSettings(slots: readonly SettingsSlot[]): Settings {
     groups: { data: group('data'), start: group('start') },
   };
 }
+
+/** Settings of no feature. */
+export const noSettings = joinSettings([]);
 
 /** Reads all valid sections, and lists all problems. */
 export function checkSections(

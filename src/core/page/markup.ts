@@ -57,7 +57,7 @@ export function copyButton(text: string, label: string): Html {
 }
 
 /** Renders the reason for an empty list, and the next step. */
-export function emptyState(reason: string, next: Html | string = ''): Html {
+export function emptyState(reason: Html | string, next: Html | string = ''): Html {
   return html`<div class="empty"><p>${reason}</p>${next === '' ? '' : html`<p>${next}</p>`}</div>`;
 }
 

@@ -8,6 +8,7 @@ import {
   badge,
   command,
   copyButton,
+  emptyState,
   facts,
   type Html,
   html,
@@ -48,10 +49,11 @@ function renderBlock(block: Block, nowUs: number): Html | string {
   switch (block.kind) {
     case 'text':
       return html`<p>${withCommands(block.text)}</p>`;
-    case 'empty': {
-      const { text, next } = block;
-      return html`<div class="empty"><p>${withCommands(text)}</p>${next === null ? '' : html`<p>${withCopies(next)}</p>`}</div>`;
-    }
+    case 'empty':
+      return emptyState(
+        withCommands(block.text),
+        block.next === null ? '' : withCopies(block.next),
+      );
     case 'facts':
       return facts(
         block.rows.flatMap(([name, value]) =>

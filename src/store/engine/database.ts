@@ -174,19 +174,15 @@ export function prepared<Bound extends unknown[] | object = unknown[], Row = unk
   return statement as ReturnType<typeof database.prepare<Bound, Row>>;
 }
 
-function requireFolder(dataDir: string): void {
-  if (statSync(dataDir, { throwIfNoEntry: false })?.isFile()) {
-    throw new AppError(
-      'configuration',
-      `${dataDir} is a file, not a data directory. Set --data-dir or EARSHOT_DATA_DIR to the folder that contains ${databaseFileName}.`,
-    );
-  }
-}
-
 /** Throws `configuration` when there is no database, so that a mistyped path does not create one. */
 export function requireDatabase(dataDir: string): void {
   try {
-    requireFolder(dataDir);
+    if (statSync(dataDir, { throwIfNoEntry: false })?.isFile()) {
+      throw new AppError(
+        'configuration',
+        `${dataDir} is a file, not a data directory. Set --data-dir or EARSHOT_DATA_DIR to the folder that contains ${databaseFileName}.`,
+      );
+    }
     refuseLink(join(dataDir, databaseFileName));
     if (statSync(join(dataDir, databaseFileName), { throwIfNoEntry: false }) !== undefined) return;
   } catch (cause) {

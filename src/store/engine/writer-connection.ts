@@ -159,9 +159,13 @@ function checkpointAll(database: Database): boolean {
   return result?.busy === 0;
 }
 
-/** Truncates without a busy timeout: it would hold the writer lock while it waits for readers. */
 function checkpoint(database: Database): void {
   database.pragma('wal_checkpoint(PASSIVE)');
+  truncateLog(database);
+}
+
+/** Truncates the log without a busy timeout: it would hold the writer lock while it waits for readers. */
+export function truncateLog(database: Database): void {
   database.pragma('busy_timeout = 0');
   try {
     database.pragma('wal_checkpoint(TRUNCATE)');

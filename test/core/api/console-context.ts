@@ -358,10 +358,6 @@ function rowOf(record: ProductRecord, position: number): ProductRow {
   };
 }
 
-export interface MemorySummaries extends SummaryReader {
-  rows: SummaryRow[];
-}
-
 /** Returns a product with a text of a model, requested on 1 May 2026. */
 export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): SummaryRow {
   const atUs = Date.UTC(2026, 4, 1) * 1000;
@@ -373,23 +369,20 @@ export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): Summa
   };
 }
 
-export function createMemorySummaries(): MemorySummaries {
+/** Summaries that apply the limit and the end of the previous page, and note each query. */
+function createMemorySummaries() {
   const neverCalled = () => Promise.reject(new Error('not called'));
-  const memory: MemorySummaries = {
-    rows: [],
-    async *find({ beforeId, limit, sinceUs = 0, untilUs = Number.POSITIVE_INFINITY, ...equal }) {
-      const matches = memory.rows.filter(
-        (row) =>
-          Object.entries(equal).every(([name, value]) =>
-            [undefined, Object(row)[name]].includes(value),
-          ) &&
-          (beforeId === undefined || row.id < beforeId) &&
-          row.requestedAtUs >= sinceUs &&
-          row.requestedAtUs < untilUs,
-      );
+  type Query = Parameters<SummaryReader['find']>[0];
+  const memory = {
+    rows: [] as SummaryRow[],
+    noted: [] as Query[],
+    async *find(query: Query) {
+      memory.noted.push(query);
+      const { beforeId = Number.POSITIVE_INFINITY, limit } = query;
+      const matches = memory.rows.filter(({ id }) => id < beforeId);
       yield* matches.toSorted((a, b) => b.id - a.id).slice(0, limit);
     },
-    textsOf: async (ids) =>
+    textsOf: async (ids: readonly string[]) =>
       new Map(
         memory.rows.flatMap(({ productId, text }) =>
           productId !== null && text !== null && ids.includes(productId) ? [[productId, text]] : [],
@@ -400,5 +393,5 @@ export function createMemorySummaries(): MemorySummaries {
     spending: neverCalled,
     refusedAnswer: neverCalled,
   };
-  return memory;
+  return memory satisfies SummaryReader;
 }

@@ -16,6 +16,7 @@ import {
   prepared,
 } from '../../../store/engine/database.ts';
 import { sqliteCode, storeError } from '../../../store/engine/sqlite-error.ts';
+import { truncateLog } from '../../../store/engine/writer-connection.ts';
 import { productSchemaVersion, productTables } from './product-schema.ts';
 
 /** Three nodes of the box index fill a page; one would waste 40 % of a page of 4 KiB. */
@@ -148,13 +149,7 @@ function openForIndexing(file: string): Database {
  */
 export function shrinkIdleLog(database: Database): void {
   const bytes = statSync(`${database.name}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes <= idleLogBytesMax) return;
-  database.pragma('busy_timeout = 0');
-  try {
-    database.pragma('wal_checkpoint(TRUNCATE)');
-  } finally {
-    database.pragma(`busy_timeout = ${busyTimeoutMs}`);
-  }
+  if (bytes > idleLogBytesMax) truncateLog(database);
 }
 
 /** Returns true when the file is damaged and must be replaced. */

@@ -47,47 +47,40 @@ const unsupported = /^\$?(?:search|apply|compute|deltatoken|index)$/i;
 /**
  * Ignores unknown options, as the catalogue does, but refuses a misspelled one: ignoring it would return everything.
  * `$expand` and `$select` may be lists and be repeated; any other repeated option is refused (OData 4.01, part 1,
- * 11.2.1). Unsupported options are refused first (501), then invalid numbers and Booleans, all together (422), then the rest, one at a time (400).
+ * 11.2.1). Unsupported options are refused first (501), then invalid numbers and Booleans, all together (422), then the rest, one at a time (400):
+ * throws `ODataRefusal`.
  */
 export function readQueryOptions(
   params: URLSearchParams,
   entity: Entity,
   defaults: { readonly top: number } = { top: topDefault },
-): { options: QueryOptions; refusal?: never } | { options?: never; refusal: ODataRefusal } {
+): QueryOptions {
   const unknown = [...params.keys()].find((name) => unsupported.test(name));
   if (unknown !== undefined) {
-    const message = `The option ${unknown} is not supported. Use $filter.`;
-    return { refusal: { status: 501, message } };
+    throw new ODataRefusal(501, `The option ${unknown} is not supported. Use $filter.`);
   }
   const items: ValidationItem[] = [];
   const top = readWhole(params, '$top', defaults.top, topMax, items);
   const skip = readWhole(params, '$skip', 0, skipMax, items);
   const count = readTruth(params, '$count', items);
-  if (items.length > 0) return { refusal: { status: 422, items } };
-  try {
-    refuseMisspelled(params);
-    const twice = single.find((name) => params.getAll(name).length > 1);
-    if (twice !== undefined) throw new Refused(`Invalid value: ${twice} is given more than once.`);
-    const expand = readExpand(listOf(params, '$expand'), expandable[entity]);
-    const orderby = readOrder(params.get('$orderby') ?? '', entity);
-    const select = readSelect(listOf(params, '$select'), selectable[entity]);
-    const filter = readFilter(params.get('$filter') ?? '', entity);
-    const skiptoken = params.get('$skiptoken');
-    return { options: { filter, orderby, top, skip, count, expand, select, skiptoken } };
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    return { refusal: { status: 400, message: error.message } };
-  }
+  if (items.length > 0) throw new ODataRefusal(422, 'Invalid numbers or Booleans.', items);
+  refuseMisspelled(params);
+  const twice = single.find((name) => params.getAll(name).length > 1);
+  if (twice !== undefined) throw invalid(`Invalid value: ${twice} is given more than once.`);
+  const expand = readExpand(listOf(params, '$expand'), expandable[entity]);
+  const orderby = readOrder(params.get('$orderby') ?? '', entity);
+  const select = readSelect(listOf(params, '$select'), selectable[entity]);
+  const filter = readFilter(params.get('$filter') ?? '', entity);
+  return { filter, orderby, top, skip, count, expand, select, skiptoken: params.get('$skiptoken') };
 }
 
-/** Stops reading an option; the message is for the client. */
-class Refused extends Error {}
+const invalid = (message: string) => new ODataRefusal(400, message);
 
 function refuseMisspelled(params: URLSearchParams): void {
   for (const name of params.keys()) {
     if (known.some((one) => one === name)) continue;
     const meant = known.find((one) => one === `$${name}`) ?? nearestName(name, known);
-    if (meant !== null) throw new Refused(`Invalid option: ${name}. Did you mean ${meant}?`);
+    if (meant !== null) throw invalid(`Invalid option: ${name}. Did you mean ${meant}?`);
   }
 }
 
@@ -99,7 +92,7 @@ function listOf(params: URLSearchParams, name: string): string[] {
 function readExpand(names: readonly string[], accepted: readonly Expandable[]) {
   if (names.some((name) => !accepted.some((one) => one === name))) {
     const list = accepted.toSorted().join(', ');
-    throw new Refused(`Expand parameter only accepts following values: ${list}.`);
+    throw invalid(`Expand parameter only accepts following values: ${list}.`);
   }
   return new Set(accepted.filter((one) => names.includes(one)));
 }
@@ -115,7 +108,7 @@ function readOrder(text: string, entity: Entity) {
   if (field !== undefined && direction !== undefined && rest.length === 0) {
     return { field, direction };
   }
-  throw new Refused(
+  throw invalid(
     "Invalid value: Invalid field name in the order by clause. Please use only 'asc' or 'desc' for sorting.",
   );
 }
@@ -125,7 +118,7 @@ function readSelect(names: readonly string[], accepted: readonly string[]) {
     .filter((name) => name !== '*')
     .map((name) => {
       const found = accepted.find((one) => one.toLowerCase() === name.toLowerCase());
-      if (found === undefined) throw new Refused(`Invalid field in select: ${name}`);
+      if (found === undefined) throw invalid(`Invalid field in select: ${name}`);
       return found;
     });
   return names.length === 0 || names.includes('*') ? null : selected;
@@ -143,7 +136,7 @@ function readFilter(text: string, entity: Entity): FilterTree | null {
   const isField = code === 'unknown-field' || code === 'field-of-other-entity';
   const kind = isField ? 'Invalid field' : 'Invalid value';
   const advice = hint === undefined ? '' : ` ${hint}`;
-  throw new Refused(`${kind}: ${message} (at character ${start + 1} of $filter)${advice}`);
+  throw invalid(`${kind}: ${message} (at character ${start + 1} of $filter)${advice}`);
 }
 
 /** Reads `$top` or `$skip`; adds a fault to `items` and returns the default. */
@@ -189,15 +182,22 @@ interface ValidationItem {
   readonly ctx?: { readonly error: object };
 }
 
-/** A refusal: a message, or for 422 a list of faults. */
-export type ODataRefusal =
-  | { readonly status: 400 | 404 | 413 | 415 | 500 | 501 | 503; readonly message: string }
-  | { readonly status: 422; readonly items: readonly ValidationItem[] };
+/** A refusal of a request; the message is for the client. */
+export class ODataRefusal extends Error {
+  readonly status: number;
+  /** The faults, with 422. */
+  readonly items: readonly ValidationItem[];
+
+  constructor(status: number, message: string, items: readonly ValidationItem[] = []) {
+    super(message);
+    this.status = status;
+    this.items = items;
+  }
+}
 
 /** Response body of a refusal; the response's header `request-id` must have the same id. */
-export function refusalBody(refusal: ODataRefusal, requestId: string) {
-  if (refusal.status === 422) return { detail: refusal.items };
-  return { detail: { message: refusal.message, request_id: requestId } };
+export function refusalBody({ message, items }: ODataRefusal, requestId: string) {
+  return { detail: items.length > 0 ? items : { message, request_id: requestId } };
 }
 
 /** Detail for an unknown path below `/odata/v1`; its status was not recorded. */
@@ -225,10 +225,8 @@ const schema = z.object({
   }),
 });
 
-/** Converts the body to a condition on the name; ignores unknown members. */
-export function readFilterList(
-  text: string,
-): { filter: InNode; refusal?: never } | { filter?: never; refusal: ODataRefusal } {
+/** Converts the body to a condition on the name; ignores unknown members. Throws `ODataRefusal`. */
+export function readFilterList(text: string): InNode {
   const read = schema.safeParse(jsonOf(text));
   if (!read.success) {
     const items = read.error.issues.slice(0, faultsShownMax).map(({ code, path, message }) => ({
@@ -237,11 +235,11 @@ export function readFilterList(
       msg: message,
       input: null,
     }));
-    return { refusal: { status: 422, items } };
+    throw new ODataRefusal(422, 'Invalid list of products.', items);
   }
   const names = [...new Set(read.data.FilterProducts.map(({ Name }) => Name))];
   const literals = names.map((value) => ({ type: 'text', value }) as const);
-  return { filter: { node: 'in', field: 'Name', literals } };
+  return { node: 'in', field: 'Name', literals };
 }
 
 const form = /^\/(\w+)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;

@@ -11,7 +11,13 @@ import {
 import { createReadPage } from '../../src/admin/page-readers.ts';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
-import { listAnswer, nextLink, readQueryOptions, refusalBody } from '../../src/filter/odata.ts';
+import {
+  listAnswer,
+  nextLink,
+  ODataRefusal,
+  readQueryOptions,
+  refusalBody,
+} from '../../src/filter/odata.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import { type Answer, startServer } from '../core/http/answering-server.ts';
 
@@ -59,17 +65,20 @@ export async function startCatalogue(options: {
     const url = new URL(path, server.url);
     const number = requests.push({ url }) - 1;
     const own = options.answer?.(number, url);
-    return own ?? pageOf(options.records(number), url, options.links ?? 'none');
+    if (own !== undefined) return own;
+    try {
+      return pageOf(options.records(number), url, options.links ?? 'none');
+    } catch (error) {
+      if (!(error instanceof ODataRefusal)) throw error;
+      return { status: error.status, body: refusalBody(error, 'request-1') };
+    }
   });
   return { url: server.url, requests };
 }
 
 function pageOf(records: readonly CatalogueRecord[], url: URL, links: Links): Answer {
   const entity = url.pathname.endsWith('/DeletedProducts') ? 'DeletedProducts' : 'Products';
-  const { options, refusal } = readQueryOptions(url.searchParams, entity);
-  if (options === undefined) {
-    return { status: refusal.status, body: refusalBody(refusal, 'request-1') };
-  }
+  const options = readQueryOptions(url.searchParams, entity);
   const { filter, orderby, top, skip, skiptoken, count } = options;
   const test = filter === null ? () => true : compileFilter(filter);
   const keyOf = (record: CatalogueRecord) => `${record[orderby?.field ?? 'Id']} ${record.Id}`;

@@ -21,7 +21,7 @@ import {
   invalidPath,
   listAnswer,
   nextLink,
-  type ODataRefusal,
+  ODataRefusal,
   type QueryOptions,
   readAttributesPath,
   readFilterList,
@@ -70,38 +70,38 @@ interface ODataSource {
   requestId: string;
   /** Aborts the query. */
   signal: AbortSignal;
+  url: URL;
+  /** URL of the service, with a slash at the end. */
+  root: string;
 }
 
 /** A parsed query with its source. */
 interface ParsedQuery extends ODataSource {
   entity: Entity;
   options: QueryOptions;
-  url: URL;
-  /** URL of the service, with a slash at the end. */
-  root: string;
 }
 
 /** Answers a refusal. Its header `request-id` repeats the id in the body. */
-function odataRefusal(
+function answerRefusal(
   refusal: ODataRefusal,
   requestId: string,
   further: Readonly<Record<string, string>> = {},
 ): Response {
-  const headers: Record<string, string> = { 'request-id': requestId, ...further };
-  if (refusal.status === 503) headers['Retry-After'] = String(retryAfterSeconds);
-  return Response.json(refusalBody(refusal, requestId), { status: refusal.status, headers });
+  const { status } = refusal;
+  const retry = status === 503 ? { 'Retry-After': String(retryAfterSeconds) } : {};
+  const headers = { 'request-id': requestId, ...further, ...retry };
+  return Response.json(refusalBody(refusal, requestId), { status, headers });
 }
 
 /** Answers a failure: the refusal of a body, 503 if a retry may succeed, otherwise 500. */
 function odataFailure(error: unknown, requestId: string): Response {
   const status = statusOf(error);
-  if (status === 400 || status === 413 || status === 415) {
-    return odataRefusal({ status, message: errorText(error) }, requestId);
-  }
-  const [failure, message] = isAppError(error, 'unavailable')
-    ? ([503, exceedsLimit(error) ? errorText(error) : unavailableDetail] as const)
-    : ([500, `Internal error; see the log for request ${requestId}.`] as const);
-  return odataRefusal({ status: failure, message }, requestId);
+  const isRefused = status === 400 || status === 413 || status === 415 || exceedsLimit(error);
+  if (isRefused) return answerRefusal(new ODataRefusal(status, errorText(error)), requestId);
+  const failure = isAppError(error, 'unavailable')
+    ? new ODataRefusal(503, unavailableDetail)
+    : new ODataRefusal(500, `Internal error; see the log for request ${requestId}.`);
+  return answerRefusal(failure, requestId);
 }
 
 /** Refuses a request before it is routed, as the catalogue does. */
@@ -129,73 +129,74 @@ function addRoutes(
   app: Hono<Environment>,
   { products, lineFor, newRequestId }: Parameters<Protocol['add']>[1],
 ): void {
+  const answer = (
+    c: Context<Environment>,
+    rows: unknown,
+    respond: (source: ODataSource) => Promise<Response>,
+  ) => {
+    const { base, url } = c.var.address;
+    const requestId = newRequestId();
+    const answered = async (signal: AbortSignal) => {
+      try {
+        const root = `${base}${odataPath}/`;
+        const response = await respond({ products, requestId, signal, url, root });
+        response.headers.set('request-id', requestId);
+        return response;
+      } catch (error) {
+        if (error instanceof ODataRefusal) return answerRefusal(error, requestId);
+        throw error;
+      }
+    };
+    return lineFor(rows)(answered, c.req.raw.signal, sent(c));
+  };
   app.use(`${odataPath}/*`, async (c, next) => {
     await next();
     c.header('OData-Version', '4.0');
   });
   app.get(`${odataPath}/*`, (c) =>
-    lineFor(c.req.query('$top'))(
-      (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
-      c.req.raw.signal,
-      sent(c),
+    answer(c, c.req.query('$top'), (source) =>
+      answerOData(c.req.path.slice(odataPath.length), source),
     ),
   );
 
   const readBody = createQueryBodyReader(filterListBytesMax);
   app.post(`${odataPath}${filterListPath}`, async (c) => {
-    const list = await readBody(c.env.incoming, readFilterList);
-    return lineFor(filterListNamesMax)(
-      (signal) => answerFilterList(c, list, { products, requestId: newRequestId(), signal }),
-      c.req.raw.signal,
-      sent(c),
-    );
+    const text = await readBody(c.env.incoming, String);
+    return answer(c, filterListNamesMax, (source) => answerFilterList(text, source));
   });
 }
 
 /** Answers a GET of any path below `odataPath`. */
-async function answerOData(context: Context<Environment>, source: ODataSource): Promise<Response> {
-  const { requestId } = source;
-  const { path } = context.req;
-  const resource = path.slice(odataPath.length);
+async function answerOData(resource: string, source: ODataSource): Promise<Response> {
   const collection = readAttributesPath(resource);
-  if (collection !== null) return answerAttributes(collection, requestId);
-  const { url, root } = serviceAddress(context);
-  if (/^\/?$/.test(resource))
-    return Response.json(serviceDocument(root), { headers: { 'request-id': requestId } });
-  if (metadataPath.test(resource)) return answerMetadata(requestId);
+  if (collection !== null) return answerAttributes(collection);
+  if (/^\/?$/.test(resource)) return Response.json(serviceDocument(source.root));
+  if (metadataPath.test(resource)) return answerMetadata();
   const listed = resource.replace(countSuffix, '');
   const target = readProductPath(listed);
   const isCount = listed !== resource;
-  if (target === null || (isCount && target.id !== null))
-    return refused({ status: 404, detail: '', requestId }, {});
+  if (target === null || (isCount && target.id !== null)) {
+    return Response.json({ detail: invalidPath }, { status: 404 });
+  }
   const { entity, id } = target;
-  const { options, refusal } = readQueryOptions(url.searchParams, entity);
-  if (refusal !== undefined) return odataRefusal(refusal, requestId);
-  const parsed: ParsedQuery = { ...source, entity, options, url, root };
+  const options = readQueryOptions(source.url.searchParams, entity);
+  const parsed: ParsedQuery = { ...source, entity, options };
   if (isCount) return answerCount(parsed);
   return id === null ? answerList(parsed) : answerOne(id, parsed);
 }
 
 /** Answers a query by list. All listed products fit on its first page. */
-async function answerFilterList(
-  context: Context<Environment>,
-  list: ReturnType<typeof readFilterList>,
-  source: ODataSource,
-): Promise<Response> {
-  const { requestId } = source;
-  if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
-  const { url, root } = serviceAddress(context);
+async function answerFilterList(text: string, source: ODataSource): Promise<Response> {
+  const list = readFilterList(text);
   const entity = 'Products';
-  const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
-  if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
-  const options = { ...read.options, filter: joined('and', [list.filter, read.options.filter]) };
-  return answerList({ ...source, entity, options, url, root });
+  const read = readQueryOptions(source.url.searchParams, entity, { top: filterListNamesMax });
+  const options = { ...read, filter: joined('and', [list, read.filter]) };
+  return answerList({ ...source, entity, options });
 }
 
-async function answerMetadata(requestId: string): Promise<Response> {
+async function answerMetadata(): Promise<Response> {
   const text = await readFile(new URL('./metadata.xml', import.meta.url), 'utf8');
-  const headers = { 'Content-Type': 'application/xml', 'request-id': requestId };
-  return new Response(text, { headers });
+  return new Response(text, { headers: { 'Content-Type': 'application/xml' } });
 }
 
 /** Makes the context of a body absolute, as clients of Microsoft require. */
@@ -203,34 +204,27 @@ function withContext(body: FoundProduct['record'], root: string): object {
   return { ...body, '@odata.context': `${root}${body['@odata.context']}` };
 }
 
-function serviceAddress({ var: { address } }: Context<Environment>) {
-  return { url: address.url, root: `${address.base}${odataPath}/` };
-}
-
-function answerAttributes(collection: string, requestId: string): Response {
+function answerAttributes(collection: string): Response {
   const attributes = attributesOf(collection);
-  if (attributes === null) {
-    return odataRefusal({ status: 404, message: unknownAttributes(collection) }, requestId);
-  }
-  return Response.json(attributes, { headers: { 'request-id': requestId } });
+  if (attributes === null) throw new ODataRefusal(404, unknownAttributes(collection));
+  return Response.json(attributes);
 }
 
 /** Answers `$count` as in OData 4.01 (part 2, 4.8). The catalogue does not document it, but clients use it. */
 async function answerCount(parsed: ParsedQuery): Promise<Response> {
-  const { entity, options, requestId } = parsed;
+  const { entity, options } = parsed;
   const query = { entity, filter: options.filter, limit: 0 };
   const { count, headers } = await readProductPage(parsed, query, true);
-  return new Response(String(count?.count), { headers: { 'request-id': requestId, ...headers } });
+  return new Response(String(count?.count), { headers });
 }
 
 async function answerList(parsed: ParsedQuery): Promise<Response> {
-  const { entity, options, url, root, requestId } = parsed;
+  const { entity, options, url, root } = parsed;
   const { filter, orderby, top, skip, skiptoken } = options;
   const order = orderby === null ? undefined : { by: orderby.field, direction: orderby.direction };
   const after = skiptoken === null ? undefined : readKey(skiptoken, { entity, order });
   if (after === null) {
-    const message = 'Invalid value: $skiptoken must come from a next link.';
-    return odataRefusal({ status: 400, message }, requestId);
+    throw new ODataRefusal(400, 'Invalid value: $skiptoken must come from a next link.');
   }
   const query = { entity, filter, order, after, skip, limit: top } satisfies ProductQuery;
   const page = await readProductPage(parsed, query, options.count);
@@ -243,8 +237,7 @@ async function answerList(parsed: ParsedQuery): Promise<Response> {
   });
   // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
   const mark = page.count?.isMinimum ? { '@earshot.countIsMinimum': true } : {};
-  const headers = { 'request-id': requestId, ...page.headers };
-  return Response.json({ ...withContext(body, root), ...mark }, { headers });
+  return Response.json({ ...withContext(body, root), ...mark }, { headers: page.headers });
 }
 
 /** Returns the next link: with `$skip` up to its maximum, then with a key, so that the list never ends early. */
@@ -254,16 +247,15 @@ function linkAfter(skiptoken: string, { top, skip, skiptoken: former }: QueryOpt
 }
 
 async function answerOne(id: string, parsed: ParsedQuery): Promise<Response> {
-  const { entity, options, requestId } = parsed;
+  const { entity, options, root, requestId } = parsed;
   const byId = fieldOf('Id', 'String').eq(id).tree;
   const page = await readProductPage(parsed, { entity, filter: byId, limit: 1 }, false);
   const [found] = page.found;
   if (found === undefined) {
-    return odataRefusal({ status: 404, message: unknownProduct(id) }, requestId, page.headers);
+    return answerRefusal(new ODataRefusal(404, unknownProduct(id)), requestId, page.headers);
   }
   const body = recordAnswer(entity, options, recordOf(found, entity));
-  const answer = withContext(body, parsed.root);
-  return Response.json(answer, { headers: { 'request-id': requestId, ...page.headers } });
+  return Response.json(withContext(body, root), { headers: page.headers });
 }
 
 /** Adds values to a record: a notification may have no record and no name, but the row has what is known. */
@@ -279,13 +271,10 @@ function recordOf({ record: sent, row }: FoundProduct, entity: Entity): FoundPro
   };
 }
 
-/** Path of the description, relative to the service. */
-const metadataName = '$metadata';
-
 /** Returns the service document of a service whose URL ends with a slash. */
 function serviceDocument(root: string): object {
   return {
-    '@odata.context': `${root}${metadataName}`,
+    '@odata.context': `${root}$metadata`,
     value: entities.map((name) => ({ name, kind: 'EntitySet', url: name })),
   };
 }

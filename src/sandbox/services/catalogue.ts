@@ -11,7 +11,6 @@ import {
   readProductPath,
   readQueryOptions,
   recordAnswer,
-  refusalBody,
   skipMax,
   unknownProduct,
 } from '../../filter/odata.ts';
@@ -160,8 +159,7 @@ function productOperation(
   if (target === null) return null;
   const { entity, id } = target;
   const answer = (): ServiceAnswer => {
-    const { options, refusal } = readQueryOptions(url.searchParams, entity);
-    if (refusal) return { status: refusal.status, body: refusalBody(refusal, form.requestId) };
+    const options = readQueryOptions(url.searchParams, entity);
     if (id !== null) {
       const product = ledger.find(entity, id);
       if (product === undefined) return formedError(404, unknownProduct(id), form);

@@ -2,6 +2,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { HonoRequest } from 'hono';
+import { ODataRefusal, refusalBody } from '../../filter/odata.ts';
 import { SubscriptionRefusal } from '../account.ts';
 import type { QueueFault, ServiceSettings } from '../settings.ts';
 
@@ -91,6 +92,9 @@ export function plainError(status: number, detail: string, headers = {}): Servic
 
 /** Returns the answer to a thrown refusal; throws other errors again. */
 export function refusalAnswer(error: unknown, form: ErrorForm): ServiceAnswer {
+  if (error instanceof ODataRefusal) {
+    return { status: error.status, body: refusalBody(error, form.requestId) };
+  }
   if (error instanceof InvalidInput) return { status: 422, body: { detail: error.errors } };
   if (!(error instanceof SubscriptionRefusal)) throw error;
   const { kind, message } = error;

@@ -6,7 +6,6 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { and, type Expression, expression, not, or } from '../../filter/builder.ts';
 import { filterDepthMax, filterLengthMax, Tokens } from '../../filter/cursor.ts';
 import { literalsIn } from '../../filter/evaluate.ts';
-import type { ComparisonOperator } from '../../filter/filter-tree.ts';
 import { geometryTypes, parseGeometry } from '../../filter/geometry/read-geometry.ts';
 import { partOf } from '../../filter/values.ts';
 import { everywhere, intersecting, sensedDuring } from './areas.ts';
@@ -15,6 +14,7 @@ import {
   everyProduct,
   noProduct,
   queryableProperties,
+  type StacOperator,
   type StacProperty,
   type StacValue,
 } from './properties.ts';
@@ -25,8 +25,8 @@ const patternMax = 1_000;
 /**
  * Translates CQL2 JSON. Throws `invalid`.
  *
- * A comparison with an absent value is null in CQL2, and so is its negation. The filter language has no null: the
- * negation is therefore applied to each comparison, which never matches an absent value.
+ * A comparison with an absent value is null in CQL2, and so is its negation. The filter language has no null: each
+ * comparison is therefore negated by itself, for the products with a value.
  */
 export function readCql2(filter: unknown, isNegated = false, depth = 0): Expression {
   if (depth > filterDepthMax) {
@@ -56,7 +56,8 @@ export function readCql2(filter: unknown, isNegated = false, depth = 0): Express
   if (args.length !== count) {
     throw refusal(`${name.toUpperCase()} needs ${count} arguments, not ${args.length}.`);
   }
-  return condition?.(args, isNegated) ?? readCql2(args[0], !isNegated, depth + 1);
+  if (condition === undefined) return readCql2(args[0], !isNegated, depth + 1);
+  return isNegated ? negated(condition(args)) : condition(args).matching;
 }
 
 /** Numbers of arguments, where they are not two. */
@@ -66,82 +67,78 @@ const argumentCounts = new Map([
   ['between', 3],
 ]);
 
-type Condition = (args: readonly unknown[], isNegated: boolean) => Expression;
+interface Matching {
+  /** Matches no product without a value. */
+  matching: Expression;
+  /** The products with a value; null: all products. */
+  exists: Expression | null;
+}
 
-/** Each comparison, its negation, and the same comparison with exchanged sides. */
-const comparisons: Readonly<
-  Record<string, readonly [ComparisonOperator, ComparisonOperator, string]>
-> = {
-  '=': ['eq', 'ne', '='],
-  '<>': ['ne', 'eq', '<>'],
-  '<': ['lt', 'ge', '>'],
-  '<=': ['le', 'gt', '>='],
-  '>': ['gt', 'le', '<'],
-  '>=': ['ge', 'lt', '<='],
-};
+function negated({ matching: { tree }, exists }: Matching): Expression {
+  const others = tree.node === 'not' ? expression(tree.term) : not(expression(tree));
+  return exists === null ? others : and(exists, others);
+}
 
+type Condition = (args: readonly unknown[]) => Matching;
+
+/** Compares a property with a value; `mirrored` is for exchanged sides. */
 const comparing =
-  (sign: string): Condition =>
-  ([one, other], isNegated) => {
+  (plain: StacOperator, mirrored: StacOperator = plain): Condition =>
+  ([one, other]) => {
     const isMirrored = !isProperty(one) && isProperty(other);
-    const [property, value] = isMirrored ? [other, one] : [one, other];
-    const [plain, negated] = comparisons[isMirrored ? (comparisons[sign]?.[2] ?? '') : sign] ?? [];
-    const operator = (isNegated ? negated : plain) ?? 'eq';
-    return propertyOf(property).compare(operator, literalOf(value));
+    const [left, right] = isMirrored ? [other, one] : [one, other];
+    const { compare, exists } = propertyOf(left);
+    return { matching: compare(isMirrored ? mirrored : plain, literalOf(right)), exists };
   };
 
-const predicates: Readonly<Record<string, Condition>> = {
-  between: ([one, first, second], isNegated) => {
-    const property = propertyOf(one);
-    const [low, high] = [literalOf(first), literalOf(second)];
-    return isNegated
-      ? or(property.compare('lt', low), property.compare('gt', high))
-      : and(property.compare('ge', low), property.compare('le', high));
-  },
-  in: ([one, list], isNegated) => {
-    const property = propertyOf(one);
-    if (!Array.isArray(list) || list.length === 0) throw refusal('IN needs a list of values.');
-    const terms = list.map((value) => property.compare(isNegated ? 'ne' : 'eq', literalOf(value)));
-    return isNegated ? and(...terms) : or(...terms);
-  },
-  like: ([one, pattern], isNegated) => {
-    const property = propertyOf(one);
-    if (typeof pattern !== 'string') throw refusal('LIKE needs a text in single quotes.');
-    return unless(isNegated, like(property, pattern), property.exists);
-  },
-  isnull: ([one], isNegated) => {
-    const exists = isGeometryProperty(one) ? everywhere : propertyOf(one).exists;
-    if (exists === null) return isNegated ? everyProduct : noProduct;
-    return isNegated ? exists : not(exists);
-  },
-  t_intersects: ([one, other], isNegated) => {
-    const [property, value] = isProperty(one) ? [one, other] : [other, one];
-    if (propertyOf(property).name !== 'datetime') {
-      throw refusal('T_INTERSECTS is only supported for datetime.');
-    }
-    const interval = partOf(value, 'interval');
-    const ends = Array.isArray(interval) ? interval : [value];
-    const text = ends.map((end) => String(literalOf(end))).join('/');
-    return unless(isNegated, sensedDuring(text), sensed);
-  },
-  s_intersects: ([one, other], isNegated) => {
-    if (!isGeometryProperty(one) && !isGeometryProperty(other)) {
-      throw refusal('S_INTERSECTS needs the property geometry and a geometry.');
-    }
-    return unless(isNegated, intersecting(isGeometryProperty(one) ? other : one), everywhere);
-  },
-};
+const equal = comparing('eq');
 
-const conditions: ReadonlyMap<string, Condition> = new Map([
-  ...Object.keys(comparisons).map((sign) => [sign, comparing(sign)] as const),
-  ...Object.entries(predicates),
-]);
-
-/** The condition, or its negation, which does not match an absent value. */
-function unless(isNegated: boolean, matching: Expression, exists: Expression | null): Expression {
-  if (!isNegated) return matching;
-  return exists === null ? not(matching) : and(exists, not(matching));
-}
+const conditions: ReadonlyMap<string, Condition> = new Map(
+  Object.entries<Condition>({
+    '=': equal,
+    '<>': (args) => ({ ...equal(args), matching: negated(equal(args)) }),
+    '<': comparing('lt', 'gt'),
+    '<=': comparing('le', 'ge'),
+    '>': comparing('gt', 'lt'),
+    '>=': comparing('ge', 'le'),
+    between: ([one, first, second]) => {
+      const { compare, exists } = propertyOf(one);
+      const [low, high] = [literalOf(first), literalOf(second)];
+      return { matching: and(compare('ge', low), compare('le', high)), exists };
+    },
+    in: ([one, list]) => {
+      const { compare, exists } = propertyOf(one);
+      if (!Array.isArray(list) || list.length === 0) throw refusal('IN needs a list of values.');
+      return { matching: or(...list.map((value) => compare('eq', literalOf(value)))), exists };
+    },
+    like: ([one, pattern]) => {
+      const property = propertyOf(one);
+      if (typeof pattern !== 'string') throw refusal('LIKE needs a text in single quotes.');
+      return { matching: like(property, pattern), exists: property.exists };
+    },
+    isnull: ([one]) => {
+      const exists = isGeometryProperty(one) ? everywhere : propertyOf(one).exists;
+      return { matching: exists === null ? noProduct : not(exists), exists: null };
+    },
+    t_intersects: ([one, other]) => {
+      const [property, value] = isProperty(one) ? [one, other] : [other, one];
+      if (propertyOf(property).name !== 'datetime') {
+        throw refusal('T_INTERSECTS is only supported for datetime.');
+      }
+      const interval = partOf(value, 'interval');
+      const ends = Array.isArray(interval) ? interval : [value];
+      const text = ends.map((end) => String(literalOf(end))).join('/');
+      return { matching: sensedDuring(text), exists: sensed };
+    },
+    s_intersects: ([one, other]) => {
+      if (!isGeometryProperty(one) && !isGeometryProperty(other)) {
+        throw refusal('S_INTERSECTS needs the property geometry and a geometry.');
+      }
+      const matching = intersecting(isGeometryProperty(one) ? other : one);
+      return { matching, exists: everywhere };
+    },
+  }),
+);
 
 /** Products with both times of sensing. */
 const sensed = and(

@@ -36,6 +36,9 @@ const typeOfKind = {
   Boolean: 'boolean',
 } as const satisfies Record<AttributeKind, ValueType>;
 
+/** Comparisons; `<>` is a negated `=`. */
+export type StacOperator = Exclude<ComparisonOperator, 'ne'>;
+
 /** Values of products, and their conditions. */
 interface Source {
   type: ValueType;
@@ -49,24 +52,15 @@ interface Source {
   text?: ReturnType<typeof textField> & { field: string };
   /** The order of the values in the catalogue is another one. */
   isUnordered?: true;
-  /** No comparison matches a product without a value. */
-  isNeverAbsent?: true;
+  /** Matches products whose value fulfils the comparison, and none without a value (CQL2, 6.2). */
+  compare(operator: StacOperator, value: StacValue): Expression;
 }
 
+/** Its comparisons throw `invalid` for a value of another type, and for one that the index cannot answer. */
 export interface StacProperty extends Source {
   name: string;
   title: string;
-  /**
-   * Matches products whose value fulfils the comparison, and none without a value (CQL2, 6.2). Throws `invalid` for a
-   * value of another type, or a comparison that the index cannot answer.
-   */
-  compare(operator: ComparisonOperator, value: StacValue): Expression;
 }
-
-/** A source; its condition with `ne` may match products without a value. */
-type ComparedSource = Source & {
-  compare(operator: ComparisonOperator, value: StacValue): Expression;
-};
 
 /** Matches all products, as every product has an id. */
 export const everyProduct: Expression = textField('Id').ne('');
@@ -180,17 +174,13 @@ export const collectionProperty: StacProperty = named(
   },
 );
 
-function named(name: string, title: string, source: ComparedSource): StacProperty {
-  const { type, exists, isUnordered, isNeverAbsent } = source;
-  const compare: StacProperty['compare'] = (operator, value) => {
-    requireType(value, type, name);
-    const isEquality = operator === 'eq' || operator === 'ne';
-    if (isUnordered && !isEquality) {
+function named(name: string, title: string, source: Source): StacProperty {
+  const compare: Source['compare'] = (operator, value) => {
+    requireType(value, source.type, name);
+    if (source.isUnordered && operator !== 'eq') {
       throw new AppError('invalid', `${name} can only be compared with =, <> and IN.`);
     }
-    const condition = source.compare(operator, value);
-    const isChecked = operator === 'ne' && exists !== null && !isNeverAbsent;
-    return isChecked ? and(exists, condition) : condition;
+    return source.compare(operator, value);
   };
   return { ...source, name, title, compare };
 }
@@ -226,7 +216,7 @@ function existing(
   return ge(kind === 'DateTimeOffset' ? firstDate : -Number.MAX_VALUE);
 }
 
-function ofField(field: string, kind: AttributeKind): ComparedSource {
+function ofField(field: string, kind: AttributeKind): Source {
   const comparisons: Comparisons<StacValue> = fieldOf(field, kind);
   return {
     type: typeOfKind[kind],
@@ -245,12 +235,12 @@ function ofAttribute(
   name: string,
   kind: AttributeKind,
   range?: readonly [min: number, max: number],
-): ComparedSource {
+): Source {
   const type = typeOfKind[kind];
   const attribute: Comparisons<StacValue> = attributeOf(name, kind);
   const within = range && and(attribute.ge(range[0]), attribute.le(range[1]));
   return {
-    ...{ type, isNeverAbsent: true },
+    type,
     exists: within ?? existing(kind, attribute),
     valueIn: (view) => {
       const value = attributeValue(view.attribute(name), type);
@@ -267,7 +257,7 @@ function ofAttribute(
 }
 
 /** An attribute that only means the same in products of radar instruments. */
-function ofRadar(attribute: string): ComparedSource {
+function ofRadar(attribute: string): Source {
   const { valueIn, compare, ...rest } = ofAttribute(attribute, 'String');
   return {
     ...rest,
@@ -278,10 +268,8 @@ function ofRadar(attribute: string): ComparedSource {
 }
 
 /** Compares values that STAC writes differently from the catalogue with `=`, `<>` and IN. */
-function equality(equals: (text: string) => Expression) {
-  const compare = (operator: ComparisonOperator, value: StacValue) =>
-    operator === 'eq' ? equals(String(value)) : not(equals(String(value)));
-  return { isUnordered: true, compare } as const;
+function equality(equals: (text: string) => Expression): Pick<Source, 'isUnordered' | 'compare'> {
+  return { isUnordered: true, compare: (_operator, value) => equals(String(value)) };
 }
 
 /** Texts of ASCII without lower-case letters, so that lower case can be reversed. */
@@ -290,7 +278,7 @@ export function isUpperCase(text: unknown): text is string {
 }
 
 /** An upper-case attribute, with any value, or one of a few. */
-function ofLowerCase(name: string, values?: readonly string[]): ComparedSource {
+function ofLowerCase(name: string, values?: readonly string[]): Source {
   const equals = (text: string) =>
     values === undefined || values.includes(text) ? lowerCaseEquals(name, text) : noProduct;
   return {
@@ -312,7 +300,7 @@ function lowerCaseEquals(name: string, text: string): Expression {
 }
 
 /** The name of the mission, and then the letter of the satellite, if it has one. */
-function ofPlatform(): ComparedSource {
+function ofPlatform(): Source {
   const name = 'platformShortName';
   const letter = attributeOf('platformSerialIdentifier', 'String');
   const hasLetter = anyOf(letter, [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']);
@@ -335,7 +323,7 @@ function ofPlatform(): ComparedSource {
 }
 
 /** A tile of the Military Grid Reference System. */
-function ofTile(): ComparedSource {
+function ofTile(): Source {
   const tile = attributeOf('tileId', 'String');
   return {
     ...{ type: 'string', exists: tile.ge('') },

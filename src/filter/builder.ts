@@ -36,7 +36,7 @@ import type { FoundProduct, ProductKey, ProductQuery, ProductRow } from './produ
 // Configuration files may be plain JavaScript, so values are also checked at run time.
 const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, subject: string) => Literal>> =
   {
-    String: textLiteral,
+    String: (value, subject) => ({ type: 'text', value: textOf(value, subject) }),
     Double: numberLiteral,
     Integer: numberLiteral,
     DateTimeOffset: dateLiteral,
@@ -261,10 +261,6 @@ function comparisons<Value>(
 
 function textOf(value: unknown, subject: string): string {
   return typeof value === 'string' ? value : refuse(subject, value, "a string such as 'S2MSI2A'");
-}
-
-function textLiteral(value: unknown, subject: string): Literal {
-  return { type: 'text', value: textOf(value, subject) };
 }
 
 function numberLiteral(value: unknown, subject: string): Literal {

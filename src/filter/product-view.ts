@@ -2,7 +2,7 @@
 
 import { readDateUs } from '../core/terms/dates.ts';
 import { toProductJson, toProductLinks } from '../core/terms/read-models.ts';
-import { findMission, missionOfName } from './fields.ts';
+import { findField, findMission, missionOfName } from './fields.ts';
 import { type AnyGeometry, attributeKinds } from './filter-tree.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
@@ -25,14 +25,6 @@ export interface ProductView {
   geometry(): AnyGeometry | null;
 }
 
-const textFields: ReadonlySet<string> = new Set(['Name', 'Id', 'DeletionCause']);
-const dateFields: ReadonlySet<string> = new Set([
-  'OriginDate',
-  'PublicationDate',
-  'ModificationDate',
-  'DeletionDate',
-]);
-
 /** Creates the view of a record. Never throws; parts are read on first use. */
 export function productView(record: ProductRecord): ProductView {
   const attributes = once(() => attributesOf(record));
@@ -42,11 +34,9 @@ export function productView(record: ProductRecord): ProductView {
     () => textOrNull(partOf(record.Collection, 'Name')) ?? collectionOf(record),
   );
   return {
-    text: (field) => {
-      if (textFields.has(field)) return textOrNull(record[field]);
-      return field === 'Collection/Name' ? collection() : null;
-    },
-    dateUs: (field) => readDateUs(dateValue(record, field)),
+    text: (field) =>
+      field === 'Collection/Name' ? collection() : textOrNull(valueAt(record, field)),
+    dateUs: (field) => readDateUs(valueAt(record, field)),
     // Not a getter: V8 would create a hidden class for each view, which only a full collection removes.
     online: typeof record.Online === 'boolean' ? record.Online : null,
     attribute: (name) => attributes().get(name) ?? null,
@@ -79,10 +69,11 @@ function once<Value>(read: () => Value): () => Value {
   };
 }
 
-function dateValue(record: ProductRecord, field: string): unknown {
-  if (field === 'ContentDate/Start') return partOf(record.ContentDate, 'Start');
-  if (field === 'ContentDate/End') return partOf(record.ContentDate, 'End');
-  return dateFields.has(field) ? record[field] : null;
+/** Returns the value of a property of the filter language; undefined for another one. */
+function valueAt(record: ProductRecord, field: string): unknown {
+  if (findField(field) === undefined) return undefined;
+  const [name = '', part] = field.split('/');
+  return part === undefined ? record[name] : partOf(record[name], part);
 }
 
 function attributesOf(record: ProductRecord): Map<string, unknown> {

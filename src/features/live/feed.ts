@@ -4,6 +4,7 @@ import { type ApiClient, type ApiRoute, apiRoute } from '../../core/api/api-rout
 import type { ConsoleParts } from '../../core/api/listener-slot.ts';
 import { pause } from '../../core/cli/io.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import type { Logger } from '../../core/terms/ports.ts';
 
 interface LiveLimits {
   viewersMax: number;
@@ -77,7 +78,7 @@ function createLiveFeed(parts: FeedParts, { viewersMax, frameMs, unreadMs }: Liv
       viewers.delete(left);
       clearTimeout(unread);
     });
-    const texts = follow({ read, frameMs, signal, log });
+    const texts = follow(read, { frameMs, signal, log });
     const encoder = new TextEncoder();
     // Pulled when the connection takes more, so nothing collects in memory.
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
@@ -98,16 +99,10 @@ function createLiveFeed(parts: FeedParts, { viewersMax, frameMs, unreadMs }: Liv
 }
 
 /** Yields the texts of a stream. While store or index cannot be read, the viewer stays, and gets the positions later. */
-async function* follow({
-  read,
-  frameMs,
-  signal,
-  log,
-}: Pick<LiveLimits, 'frameMs'> &
-  Pick<FeedParts, 'log'> & {
-    read: () => Promise<Positions>;
-    signal: AbortSignal;
-  }): AsyncGenerator<string> {
+async function* follow(
+  read: () => Promise<Positions>,
+  { frameMs, signal, log }: { frameMs: number; signal: AbortSignal; log: Logger },
+): AsyncGenerator<string> {
   yield ': connected\n\n';
   let sent = '';
   let sentAtMs = performance.now();

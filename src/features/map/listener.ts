@@ -38,7 +38,7 @@ import { printFilter } from '../../filter/print.ts';
 import type { FoundProduct, ProductQuery, Products } from '../../filter/products.ts';
 import { productColumns, smallMap } from '../products/page/product-list.ts';
 import { withArea } from '../products/page/product-search.ts';
-import { lagHeader } from '../products/route.ts';
+import { lagHeader, lagHeaders } from '../products/route.ts';
 import type { MapData } from './browser/colours.ts';
 
 /** Products of the list below the map. */
@@ -270,7 +270,7 @@ const answer = z.object({
 });
 
 /** Returns the route. */
-function footprintsRoute({ products, notifications }: ConsoleParts): ApiRoute {
+function footprintsRoute({ products }: ConsoleParts): ApiRoute {
   return apiRoute({
     path: '/api/footprints',
     operationId: 'listFootprints',
@@ -286,20 +286,21 @@ function footprintsRoute({ products, notifications }: ConsoleParts): ApiRoute {
       if (rest.after !== undefined && rest.before !== undefined) {
         throw new AppError('invalid', '`after` and `before` cannot be combined.');
       }
+      const headers = await lagHeaders(products);
       const indexedPosition = await products.indexedPosition();
-      const lag = (await notifications.lastPosition()) - indexedPosition;
       const tree = requireFilter(filter, 'Products');
       const question = { ...rest, filter: tree, sinceUs: since, untilUs: until };
       const texts: string[] = [];
       let [bytes, read] = [0, 0];
       let last: number | undefined;
       const isFull = () => texts.length >= limit || bytes >= footprintLimits.bytesMax;
-      for await (const found of receivedProducts(products, question, Infinity, signal)) {
-        last = found.row.position;
+      const found = receivedProducts(products, question, Infinity, signal);
+      for await (const { row, footprint: geometry } of found) {
+        last = row.position;
         read += 1;
         if (read % rowsPerTurn === 0) await yieldToOthers();
-        const json = footprintJson(found);
-        if (json === null) continue;
+        if (!geometry) continue;
+        const json: FootprintJson = { ...toJson(rowSchema, row), geometry };
         const text = JSON.stringify(json);
         texts.push(text);
         bytes += text.length;
@@ -309,10 +310,7 @@ function footprintsRoute({ products, notifications }: ConsoleParts): ApiRoute {
       const next = isFull() && last !== undefined ? withParameter(url, parameter, last) : null;
       const head = `{"indexedPosition":${indexedPosition},"next":${JSON.stringify(next)},"footprints":[`;
       return new Response(`${head}${texts.join(',')}]}`, {
-        headers: {
-          'Content-Type': 'application/json',
-          ...(lag > 0 ? { [lagHeader]: String(lag) } : {}),
-        },
+        headers: { 'Content-Type': 'application/json', ...headers },
       });
     },
   });
@@ -361,9 +359,4 @@ async function* receivedProducts(
     count += 1;
     if (count >= limit) return;
   }
-}
-
-/** Returns null for a product without a footprint. */
-function footprintJson({ row, footprint: geometry }: FoundProduct): FootprintJson | null {
-  return geometry ? { ...toJson(rowSchema, row), geometry } : null;
 }

@@ -2,14 +2,14 @@
 
 import type { Context, Hono } from 'hono';
 import { withParameter } from '../../core/api/api-route.ts';
-import type { PathRow, Protocol } from '../../core/api/listener-slot.ts';
+import type { ConsoleParts, PathRow, Protocol } from '../../core/api/listener-slot.ts';
 import { createQueryBodyReader, type Environment, sent } from '../../core/api/query-line.ts';
 import { apiProblem } from '../../core/http/problem.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { and, type Expression, textField } from '../../filter/builder.ts';
 import type { Entity } from '../../filter/filter-tree.ts';
-import type { CollectionSummary, FoundProduct, Products } from '../../filter/products.ts';
+import type { CollectionSummary, FoundProduct } from '../../filter/products.ts';
 import { readProductPage, warningHeader } from '../products/route.ts';
 import { readBbox } from './areas.ts';
 import {
@@ -51,17 +51,6 @@ const paths: readonly PathRow[] = [
   ...{ ...one, summary: `STAC API: ${summary}` },
   path: `${stacPath}${path.replaceAll(/:\w+/g, '<id>')}`,
 }));
-
-interface StacSource {
-  products: Products;
-  collections: CollectionList;
-  catalogueUrl: string;
-  /** True if requests need the password of the private listener. */
-  passwordNeeded: boolean;
-  newRequestId: () => string;
-  /** Aborts the query. */
-  signal: AbortSignal;
-}
 
 /** Maximum size of the body of a search: an area of about 3,500 positions with four decimals. */
 const searchBytesMax = 64 * 1024;
@@ -182,7 +171,11 @@ const responses: Record<
     }),
 };
 
-interface StacRequest extends StacSource {
+interface StacRequest
+  extends Pick<ConsoleParts, 'products' | 'catalogueUrl' | 'passwordNeeded' | 'newRequestId'> {
+  collections: CollectionList;
+  /** Aborts the query. */
+  signal: AbortSignal;
   base: string;
   url: URL;
   root: string;

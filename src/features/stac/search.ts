@@ -14,9 +14,8 @@ import {
   writeKey,
 } from '../../filter/products.ts';
 import { intersecting, readBbox, sensedDuring } from './areas.ts';
-import { inCollection, readCollectionId } from './collections.ts';
 import { parseCql2Text, readCql2 } from './cql2.ts';
-import { noProduct } from './properties.ts';
+import { collectionProperty, noProduct } from './properties.ts';
 
 /** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */
 export const limitMax = 1_000;
@@ -120,13 +119,13 @@ export function readSearchParameters(parameters: URLSearchParams): StacSearch {
   if (repeated !== undefined) {
     throw new AppError('invalid', `The parameter ${repeated} occurs more than once.`);
   }
-  const read = (name: string, text: string) => (readers.get(name) ?? asText)(text);
-  return parsed(
-    Object.fromEntries([...parameters].map(([name, text]) => [name, read(name, text)])),
-  );
+  const members = [...parameters].map(([name, text]) => {
+    const read = readers.get(name);
+    return [name, read === undefined ? text : read(text)] as const;
+  });
+  return parsed(Object.fromEntries(members));
 }
 
-const asText = (text: string): unknown => text;
 const asList = (text: string): unknown => text.split(',').filter((one) => one !== '');
 const asJson = (text: string): unknown => jsonOf(text) ?? text;
 
@@ -230,7 +229,7 @@ function termsIn(tree: FilterTree): number {
 function conditionsOf(search: StacSearch): (() => Expression | undefined)[] {
   const { collections, ids, bbox, datetime, intersects } = search;
   return [
-    () => collections && anyOf(collections, inCollectionNamed),
+    () => collections && anyOf(collections, (id) => collectionProperty.compare('eq', id)),
     () => (ids?.length === 0 ? noProduct : ids && withIds(ids)),
     () => bbox && readBbox(bbox).matching,
     () => intersects && intersecting(intersects),
@@ -241,12 +240,6 @@ function conditionsOf(search: StacSearch): (() => Expression | undefined)[] {
 
 function anyOf(values: readonly string[], condition: (value: string) => Expression): Expression {
   return values.length === 0 ? noProduct : or(...values.map(condition));
-}
-
-/** An unknown collection has no items. */
-function inCollectionNamed(id: string): Expression {
-  const key = readCollectionId(id);
-  return key === null ? noProduct : inCollection(key);
 }
 
 function withIds(ids: readonly string[]): Expression {

@@ -15,11 +15,10 @@ import {
   type InNode,
   type IntersectsNode,
   type Literal,
-  type Position,
-  type Ring,
-  type Rings,
   type TextNode,
 } from '../../src/filter/filter-tree.ts';
+import { geometryFaults } from '../../src/filter/geometry/read-geometry.ts';
+import { arbitraryGeometries, mapped } from './geometry/arbitrary-areas.ts';
 
 /** Texts and dates of the caller's records, used in place of random ones. */
 export interface FilterWords {
@@ -219,56 +218,15 @@ function dateLiteral({ dates = [] }: FilterWords): fc.Arbitrary<Literal> {
   return fc.oneof({ weight: 6, arbitrary: plain }, { weight: 1, arbitrary: quoted });
 }
 
-const longitude = fc.oneof(
-  fc.integer({ min: -180, max: 180 }),
-  fc.double({ min: -180, max: 180, noNaN: true }),
-);
-const latitude = fc.oneof(
-  fc.integer({ min: -90, max: 90 }),
-  fc.double({ min: -90, max: 90, noNaN: true }),
-);
-/** Without -0, which text does not keep. */
-const position = fc.tuple(longitude, latitude).map(([x, y]): Position => [x + 0, y + 0]);
-
-/** A valid place: closed rings that do not cross themselves, with holes inside. */
-export const arbitraryGeometry: fc.Arbitrary<Geometry> = fc.oneof(
-  position.map((coordinates) => ({ type: 'Point', coordinates }) as const),
-  fc
-    .array(position, { minLength: 1, maxLength: 5 })
-    .map((coordinates) => ({ type: 'MultiPoint', coordinates }) as const),
-  polygonWithin(-180, 360).map((coordinates) => ({ type: 'Polygon', coordinates }) as const),
-  // Each part has its own strip, because the parts of a valid geometry do not overlap.
-  fc
-    .tuple(polygonWithin(-180, 110), polygonWithin(-60, 110), polygonWithin(60, 110))
-    .map((coordinates) => ({ type: 'MultiPolygon', coordinates }) as const),
-);
-
-/** Rings of corners around a centre, within a strip of the globe; sometimes with a hole. */
-function polygonWithin(west: number, width: number): fc.Arbitrary<Rings> {
-  const unit = fc.double({ min: 0, max: 1, noNaN: true });
-  return fc
-    .record({
-      x: unit,
-      y: unit,
-      radius: fc.double({ min: 0.01, max: 20, noNaN: true }),
-      reaches: fc.array(fc.double({ min: 0.6, max: 1, noNaN: true }), {
-        minLength: 3,
-        maxLength: 8,
-      }),
-      hole: fc.boolean(),
-    })
-    .map(({ x, y, radius, reaches, hole }) => {
-      const centre: Position = [west + radius + x * (width - 2 * radius), -68 + 136 * y];
-      const outline = ringAround(centre, radius, reaches);
-      const inner = ringAround(centre, radius / 10, [1, 1, 1]);
-      return hole ? [outline, inner] : [outline];
-    });
-}
-
-function ringAround([x, y]: Position, radius: number, reaches: readonly number[]): Ring {
-  const corners = reaches.map((reach, i): Position => {
-    const angle = (2 * Math.PI * i) / reaches.length;
-    return [x + radius * reach * Math.cos(angle), y + radius * reach * Math.sin(angle)];
-  });
-  return [...corners, ...corners.slice(0, 1)];
-}
+/** A place anywhere, with decimals; all rings are valid for the catalogue. */
+const arbitraryGeometry: fc.Arbitrary<Geometry> = fc
+  .record({
+    geometry: arbitraryGeometries,
+    west: fc.double({ min: -180, max: 100, noNaN: true }),
+    south: fc.double({ min: -90, max: 10, noNaN: true }),
+    scale: fc.constantFrom(0.01, 0.3, 1, 5),
+  })
+  .map(({ geometry, west, south, scale }) =>
+    mapped(geometry, ([x, y]) => [west + scale * x, south + scale * y]),
+  )
+  .filter((geometry) => geometryFaults(geometry).length === 0);

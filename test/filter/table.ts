@@ -10,11 +10,6 @@ export function rowsOf(table: string): string[][] {
   return lines.map((line) => line.trimStart().split(' ¦ '));
 }
 
-/** Returns the text of a cell with JSON escapes replaced. */
-export function textOf(cell: string): string {
-  return JSON.parse(`"${cell.replaceAll('"', '\\"')}"`);
-}
-
 /**
  * Checks a filter whose only finding is at the marked place: `Name «==» 'a'`. Two adjacent marks are a place between
  * characters.

@@ -40,13 +40,10 @@ describe('the colour of a footprint', () => {
   it.each([
     ['collection', { collection: 'SENTINEL-5P' }, 'SENTINEL-5P'],
     ['collection', { collection: 'LANDSAT-8' }, 'LANDSAT'],
-    ['collection', { collection: 'SMOS' }, 'other'],
     ['collection', { collection: null }, 'other'],
     ['cloud', { cloudCoverPercent: 0 }, 'less than 10 %'],
     ['cloud', { cloudCoverPercent: 10 }, '10 % to 20 %'],
-    ['cloud', { cloudCoverPercent: 100 }, '80 % and more'],
     ['cloud', { cloudCoverPercent: null }, 'not known'],
-    ['age', { sensingStart: '2026-11-20T10:00:00Z' }, 'less than 3 h'],
     ['age', { sensingStart: '2026-11-01T10:00:00Z' }, '3 d and more'],
     ['age', { sensingStart: null }, 'not known'],
     ['delay', { publicationDate: '2026-11-20T11:58:30Z' }, '60 s to 2 min'],

@@ -1,39 +1,16 @@
-/** Renders the recorded catalogue query result again, byte for byte, from its own records. */
-import { existsSync, readFileSync } from 'node:fs';
+/** Answers to catalogue queries. A test of the sandbox compares a complete one with a recorded one. */
 import { describe, expect, it } from 'vitest';
 import { listAnswer, nextLink, readQueryOptions } from '../../../src/filter/odata.ts';
-
-const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
-const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
 
 /** The recorded request, without its own page options. */
 const recordedRequest = new URL(
   "https://catalogue.dataspace.copernicus.eu/odata/v1/Products?$filter=Collection/Name eq 'SENTINEL-1' and ContentDate/Start gt 2014-04-05T00:00:00.000Z and ContentDate/Start lt 2014-04-14T00:00:00.000000Z&$top=10&$count=true&$expand=Attributes&$orderby=ContentDate/Start asc",
 );
 
-const optionsOf = (search: string) => readQueryOptions(new URLSearchParams(search), 'Products');
-
 describe('a query result', () => {
-  it('equals the recorded one for the same records', (context) => {
-    if (missing) context.skip(missing);
-    const file = new URL('lists/products-page-1-count-nextlink.json', fixtures);
-    const recorded = JSON.parse(readFileSync(file, 'utf8'));
-    const [first] = recorded.value;
-    const answer = listAnswer({
-      entity: 'Products',
-      options: optionsOf(recordedRequest.search),
-      // Parts that were not requested must be absent.
-      records: [{ ...first, Assets: [1], Locations: [2], '@odata.context': 'x' }].concat(
-        recorded.value.slice(1),
-      ),
-      count: 47,
-      nextLink: nextLink(recordedRequest, { skip: 10 }),
-    });
-    expect(JSON.stringify(answer)).toBe(JSON.stringify(recorded));
-  });
-
   it('has the requested parts as lists, even when a record lacks them', () => {
-    const options = optionsOf('$expand=Locations,Attributes');
+    const search = new URLSearchParams({ $expand: 'Locations,Attributes' });
+    const options = readQueryOptions(search, 'Products');
     const page = { entity: 'Products' as const, options, count: null, nextLink: null };
     expect(listAnswer({ ...page, records: [{ Id: 'a', Attributes: null }] })).toEqual({
       '@odata.context': '$metadata#Products(Attributes(),Locations())',

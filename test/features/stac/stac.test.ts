@@ -72,7 +72,7 @@ describe('a STAC client', () => {
     expect(await validateStac(documents)).toEqual({ faults: [], checked: documents.length });
   });
 
-  it('gets the same valid item from every output, the command included', async (context) => {
+  it('gets the same item from every output, the command included', async () => {
     const { get, products, origin } = await openFilled(12);
     products.add('Products', ...realRecords(10));
     const all = (await get('/stac/search?limit=1000')).json.features;
@@ -80,11 +80,11 @@ describe('a STAC client', () => {
     const lists = await Promise.all(
       collections.map((id) => get(`/stac/collections/${id}/items?limit=1000`)),
     );
-    const printed = async (base: string) => {
+    const printed = async () => {
       const stdout = new PassThrough();
       const found = products.find({ entity: 'Products', filter: null });
       const lines = text(stdout);
-      const urls = { catalogueUrl: 'https://catalogue.test', base };
+      const urls = { catalogueUrl: 'https://catalogue.test', base: origin };
       const line = await stac.productFormats[0].load();
       await writeProducts(stdout, 'stac', found, { lines: { stac: (one) => line(one, urls) } });
       stdout.end();
@@ -97,13 +97,9 @@ describe('a STAC client', () => {
     const expected = byId(all);
     expect(byId((await post({ get }, { limit: 1000 })).json.features)).toEqual(expected);
     expect(byId(lists.flatMap(({ json }) => json.features))).toEqual(expected);
-    expect(byId(await printed(origin))).toEqual(expected);
+    expect(byId(await printed())).toEqual(expected);
     const self = (one: StacItem) => one.links.find(({ rel }) => rel === 'self')?.href ?? '';
     for (const one of all) expect((await get(self(one))).json).toEqual(one);
-    if (!existsSync(schemaFolder))
-      context.skip('the folder ../shared/fixtures/stac-schemas is not there');
-    const documents = [...all, ...(await printed(''))];
-    expect(await validateStac(documents)).toEqual({ faults: [], checked: documents.length });
   });
 
   it('gets every item once by GET and by POST, with the same conditions in text and JSON', async () => {
@@ -135,8 +131,6 @@ describe('a STAC client', () => {
 
   it.each([
     '+id',
-    '-title',
-    'eo:cloud_cover',
     '-eo:cloud_cover,+properties.datetime',
     'datetime,-title',
     'properties.end_datetime,id',

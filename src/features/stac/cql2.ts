@@ -25,8 +25,8 @@ const patternMax = 1_000;
 /**
  * Translates CQL2 JSON. Throws `invalid`.
  *
- * A comparison with an absent value is null in CQL2, and so is its negation. The filter language has no null: each
- * comparison is therefore negated by itself, for the products with a value.
+ * A comparison with an absent value is null in CQL2, and so is its negation. The filter language has no null: a
+ * negation is therefore applied to each comparison, and matches only products with a value.
  */
 export function readCql2(filter: unknown, isNegated = false, depth = 0): Expression {
   if (depth > filterDepthMax) {

@@ -21,11 +21,7 @@ export interface FakeIoOptions {
   env?: Record<string, string>;
   /** Simulates a terminal on both streams, of this width. */
   isTTY?: boolean;
-  /** Simulates a terminal on stderr only. */
-  stderrIsTTY?: boolean;
   columns?: number;
-  /** The reader of stdout accepts one chunk at a time. */
-  slowReader?: boolean;
   /** The user stops the command after it has written this number of chunks to stdout. */
   stopAfterChunks?: number;
   /** The user's answers, one per question; without them there is no terminal to ask on. */
@@ -86,17 +82,18 @@ export function testIo(changes: Partial<Io> = {}): Io {
 
 /** Starts a command. */
 export function startCommand(argv: Words, options: FakeIoOptions = {}): Running {
-  const { env = {}, isTTY, columns, slowReader = false } = options;
+  const { env = {}, isTTY, columns } = options;
   const stopping = new AbortController();
   const stdout = createStream({
     isTTY,
     columns,
-    slowReader,
+    // A command waits before it writes more, so that any number of rows needs little memory.
+    slowReader: true,
     onChunk: (count) => {
       if (count === options.stopAfterChunks) stopping.abort('test');
     },
   });
-  const stderr = createStream({ isTTY: options.stderrIsTTY ?? isTTY, columns });
+  const stderr = createStream({ isTTY, columns });
   const { nowUs: clock = () => nowUs, fetch: send = fetch } = options;
   const { workingDir = import.meta.dirname, features = app } = options;
   const io = testIo({
@@ -176,25 +173,26 @@ export async function printedJson(ended: Promise<Printed>) {
 export function createStream(options: {
   isTTY?: boolean | undefined;
   columns?: number | undefined;
+  /** Accepts a few chunks at a time. */
   slowReader?: boolean;
   onChunk?: (count: number) => void;
 }) {
   const { isTTY, columns, slowReader = false, onChunk } = options;
   const chunks: Buffer[] = [];
   const emitter = new EventEmitter();
-  let waiting = false;
+  let unread = 0;
   const write = (chunk: string | Uint8Array) => {
-    if (waiting) throw new Error('Written before the reader was ready for more.');
+    // A help has several chunks.
+    if (unread > 5) throw new Error('Written before the reader was ready for more.');
     const count = chunks.push(Buffer.from(chunk));
     onChunk?.(count);
-    waiting = slowReader;
-    if (waiting) {
-      setImmediate(() => {
-        waiting = false;
-        emitter.emit('drain');
-      });
-    }
-    return !waiting;
+    if (!slowReader) return true;
+    unread += 1;
+    setImmediate(() => {
+      unread = 0;
+      emitter.emit('drain');
+    });
+    return false;
   };
   const once = (event: 'drain', listener: () => void) => emitter.once(event, listener);
   return { output: { write, once, isTTY, columns }, bytes: () => Buffer.concat(chunks) };

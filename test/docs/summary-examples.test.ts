@@ -3,7 +3,7 @@
  * `npx vitest run test/docs/summary-examples.test.ts --update`.
  */
 import { expect, it } from 'vitest';
-import { lazyPlaces } from '../../src/features/products/places/places.ts';
+import { sharedPlaces } from '../../src/features/products/places/places.ts';
 import { productFacts, productTemplate } from '../../src/features/summary/facts.ts';
 import { missing, recordedProducts } from '../features/summary/found-product.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -38,7 +38,7 @@ it.skipIf(missing)(
   'docs/reference/summary-examples.md is current (needs ../shared/fixtures)',
   async () => {
     const found = await recordedProducts(temporaryDirectory());
-    const places = lazyPlaces()();
+    const places = sharedPlaces();
     const examples = shown.map((beginning) => {
       const product = found.find(({ row }) => row.productName?.startsWith(beginning));
       if (product === undefined) throw new Error(`No product begins with ${beginning}.`);

@@ -143,11 +143,11 @@ async function writeBodies(
 }
 
 function driftReport(rows: readonly DriftCount[]): report.Report {
-  const columns = [
-    { title: 'shape', value: ({ shape }: DriftCount) => shape },
-    { title: 'count', isNumber: true, value: ({ count }: DriftCount) => count },
-    { title: 'first seen (UTC)', value: (one: DriftCount) => report.time(one.firstSeenAtUs) },
-    { title: 'last seen (UTC)', value: (one: DriftCount) => report.time(one.lastSeenAtUs) },
+  const columns: report.Column<DriftCount>[] = [
+    { title: 'shape', value: ({ shape }) => shape },
+    { title: 'count', isNumber: true, value: ({ count }) => count },
+    { title: 'first seen (UTC)', value: ({ firstSeenAtUs }) => report.time(firstSeenAtUs) },
+    { title: 'last seen (UTC)', value: ({ lastSeenAtUs }) => report.time(lastSeenAtUs) },
   ];
   const none = report.empty('All notifications have the documented format.');
   return { title: 'Drift', blocks: [rows.length === 0 ? none : report.table('', columns, rows)] };

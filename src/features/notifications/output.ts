@@ -21,7 +21,7 @@ import { jsonOf, printable } from '../../core/terms/text.ts';
 import { factsOfRecord, type ProductCells } from '../../filter/product-facts.ts';
 import { recordIn } from '../../filter/product-view.ts';
 import type { ProductRecord } from '../../filter/values.ts';
-import { cellsOfRecord, productColumns, timeColumn } from '../products/output.ts';
+import { cellsOfRecord, productColumns, timeColumn, type WithCells } from '../products/output.ts';
 
 export interface FilterFlags {
   ackId?: string;
@@ -87,10 +87,7 @@ function pattern(text: string): string {
   throw new InvalidArgumentError(`Use at most ${namePatternMax} characters.`);
 }
 
-interface ListedNotification {
-  row: NotificationRow;
-  cells: ProductCells;
-}
+type ListedNotification = WithCells & { row: NotificationRow };
 
 const { name, cloud, place, sensed, type, tile } = productColumns;
 

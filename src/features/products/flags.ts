@@ -278,43 +278,38 @@ function parseTimeRange(text: string, nowUs: number): TimeRange {
   const [from = '', until, ...more] = text.split('..').map((part) => part.trim());
   if (until === undefined) return singleRange(from, nowUs);
   if (more.length > 0 || (from === '' && until === '')) throw new InvalidArgumentError(advice);
-  const fromUs = from === '' ? undefined : moment(from, nowUs).startUs;
-  const untilUs = until === '' ? undefined : moment(until, nowUs).endUs;
+  const fromUs = from === '' ? undefined : moment(from, nowUs).fromUs;
+  const untilUs = until === '' ? undefined : moment(until, nowUs).untilUs;
   if (fromUs === undefined || untilUs === undefined || fromUs < untilUs) return { fromUs, untilUs };
   throw new InvalidArgumentError(`The range ends before it starts. Put ${until} first.`);
 }
 
 function singleRange(text: string, nowUs: number): TimeRange {
-  const { startUs, endUs } = moment(text, nowUs);
-  if (durationUs(text) !== null) return { fromUs: startUs };
-  if (startUs !== endUs) return { fromUs: startUs, untilUs: endUs };
+  const range = moment(text, nowUs);
+  if (durationUs(text) !== null) return { fromUs: range.fromUs };
+  if (range.fromUs !== range.untilUs) return range;
   throw new InvalidArgumentError(
     `A single time is not a range. Use ${text}.. for later times or ..${text} for earlier ones.`,
   );
 }
 
-interface Moment {
-  startUs: number;
-  /** Exclusive end of the named day, month or year, undefined after 9999; for a time, the same as `startUs`. */
-  endUs: number | undefined;
-}
-
-function moment(text: string, nowUs: number): Moment {
+/** Returns the range of the named day, month or year, which is open after 9999. A time is its own start and end. */
+function moment(text: string, nowUs: number): TimeRange {
   const backUs = durationUs(text);
-  if (backUs !== null) return { startUs: nowUs - backUs, endUs: nowUs - backUs };
+  if (backUs !== null) return { fromUs: nowUs - backUs, untilUs: nowUs - backUs };
   const calendar = /^(\d{4})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (calendar !== null) return calendarSpan(calendar);
   const date = parseDate(text);
   if (date === null) throw new InvalidArgumentError(advice);
-  return { startUs: date.us, endUs: date.us };
+  return { fromUs: date.us, untilUs: date.us };
 }
 
-function calendarSpan([, year = '', month, day]: RegExpExecArray): Moment {
+function calendarSpan([, year = '', month, day]: RegExpExecArray): TimeRange {
   const start = parseDate(`${year}-${month ?? '01'}-${day ?? '01'}`);
   if (start === null) throw new InvalidArgumentError(advice);
   const end = new Date(millisecondOf(start.us));
   if (day !== undefined) end.setUTCDate(end.getUTCDate() + 1);
   else if (month !== undefined) end.setUTCMonth(end.getUTCMonth() + 1);
   else end.setUTCFullYear(end.getUTCFullYear() + 1);
-  return { startUs: start.us, endUs: readDateUs(end.toISOString()) ?? undefined };
+  return { fromUs: start.us, untilUs: readDateUs(end.toISOString()) ?? undefined };
 }

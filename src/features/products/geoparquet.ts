@@ -42,7 +42,8 @@ export async function writeGeoParquet(
   const library = await import('hyparquet-writer');
   const names = fields.filter((name): name is Field => name in columns);
   const parquet = openFile(library, output, names, version);
-  const all: Footprints = { types: new Set(), extent: null };
+  const types = new Set<string>();
+  let extent: Box | null = null;
   let rows: ProductRow[] = [];
   let shapes: (Shape | null)[] = [];
   let bytes = 0;
@@ -61,14 +62,14 @@ export async function writeGeoParquet(
     rows.push(row);
     shapes.push(shape);
     if (shape !== null) {
-      all.types.add(shape.type);
-      all.extent = all.extent === null ? shape.box : joinedBox(all.extent, shape.box);
+      types.add(shape.type);
+      extent = extent === null ? shape.box : joinedBox(extent, shape.box);
       bytes += shape.wkb.length;
     }
     if (rows.length >= groupRowsMax || bytes >= groupFootprintBytesMax) await write();
   }
   await write();
-  parquet.kvMetadata = [{ key: 'geo', value: JSON.stringify(metadataOf(all)) }];
+  parquet.kvMetadata = [{ key: 'geo', value: JSON.stringify(metadataOf(types, extent)) }];
   await parquet.finish();
 }
 
@@ -158,12 +159,6 @@ interface Shape {
   box: Box;
 }
 
-/** Types and extent of the footprints of the whole file; no extent without any footprint. */
-interface Footprints {
-  types: Set<string>;
-  extent: Box | null;
-}
-
 function shapeOf(footprint: AnyGeometry | null, { geojsonToWkb }: Library): Shape | null {
   if (footprint === null) return null;
   const geometry = toGeoJson(footprint);
@@ -176,10 +171,12 @@ function shapeOf(footprint: AnyGeometry | null, { geojsonToWkb }: Library): Shap
   return { type: geometry.type, wkb: toWkb(geometry).slice(), box };
 }
 
-/** Returns the metadata `geo` (GeoParquet 1.1). Without `crs`, coordinates are OGC:CRS84. */
-function metadataOf({ types, extent }: Footprints) {
+/**
+ * Returns the metadata `geo` (GeoParquet 1.1) of the footprints of the whole file; without any, `extent` is null.
+ * Without `crs`, coordinates are OGC:CRS84.
+ */
+function metadataOf(types: ReadonlySet<string>, extent: Box | null) {
   const covering = boxFields.map((name) => [name, ['bbox', name]] as const);
-  const box = extent && [extent.west, extent.south, extent.east, extent.north];
   return {
     version: '1.1.0',
     primary_column: 'geometry',
@@ -188,7 +185,7 @@ function metadataOf({ types, extent }: Footprints) {
         encoding: 'WKB',
         geometry_types: [...types].toSorted(),
         orientation: 'counterclockwise',
-        ...(box === null ? {} : { bbox: box }),
+        ...(extent && { bbox: Object.values(boxColumns(extent)) }),
         covering: { bbox: Object.fromEntries(covering) },
       },
     },

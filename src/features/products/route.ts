@@ -154,16 +154,14 @@ const featureCollection = z.object({
   ...pageFields,
 });
 
-/** Returns the route. */
-export function productsRoute({
-  products,
-  textsOf,
-  catalogueUrl,
-}: {
+interface ProductParts {
   products: Products;
   textsOf: (productIds: readonly string[]) => Promise<ReadonlyMap<string, SummaryText>>;
   catalogueUrl: string;
-}): ApiRoute {
+}
+
+/** Returns the route. */
+export function productsRoute({ products, textsOf, catalogueUrl }: ProductParts): ApiRoute {
   return apiRoute({
     path: '/api/products',
     operationId: 'listProducts',

@@ -9,27 +9,14 @@ export const emptyQuarantine = report.empty(
 );
 
 /** The table of `earshot quarantine list`. */
-export const quarantineColumns = [
-  { title: 'id', isNumber: true, value: ({ id }: QuarantineRow) => idLink(id) },
-  {
-    title: 'received (UTC)',
-    value: ({ receivedAtUs }: QuarantineRow) => report.time(receivedAtUs),
-  },
-  {
-    title: 'path',
-    drop: 2,
-    value: ({ subscription }: QuarantineRow) => report.code(pathOf(subscription)),
-  },
-  { title: 'bytes', isNumber: true, drop: 1, value: ({ bodyBytes }: QuarantineRow) => bodyBytes },
-  { title: 'source', drop: 3, value: ({ source }: QuarantineRow) => source },
-  {
-    title: 'reason',
-    grows: true,
-    value: ({ reason, faults }: QuarantineRow) => faults[0]?.message ?? reason,
-  },
+export const quarantineColumns: report.Column<QuarantineRow>[] = [
+  { title: 'id', isNumber: true, value: ({ id }) => report.link(String(id), `/quarantine/${id}`) },
+  { title: 'received (UTC)', value: ({ receivedAtUs }) => report.time(receivedAtUs) },
+  { title: 'path', drop: 2, value: ({ subscription }) => report.code(pathOf(subscription)) },
+  { title: 'bytes', isNumber: true, drop: 1, value: ({ bodyBytes }) => bodyBytes },
+  { title: 'source', drop: 3, value: ({ source }) => source },
+  { title: 'reason', grows: true, value: ({ reason, faults }) => faults[0]?.message ?? reason },
 ];
-
-const idLink = (id: number) => report.link(String(id), `/quarantine/${id}`);
 
 /** Reports the reason of a quarantined body, and what to do with it. */
 export function bodyReport(entry: QuarantineEntry): report.Report {

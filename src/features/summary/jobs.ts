@@ -9,7 +9,7 @@ import { requireFilter } from '../../filter/check.ts';
 import { type FilterTree, joined } from '../../filter/filter-tree.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
 import type { Store } from '../../store/store.ts';
-import { lazyPlaces, type Places } from '../products/places/places.ts';
+import { type Places, sharedPlaces } from '../products/places/places.ts';
 import { type ChatClient, createChatClient } from './chat-client.ts';
 import {
   type DigestScope,
@@ -202,7 +202,6 @@ export function openSummaryContext(
     client: createChatClient({ baseUrl: inference.url, apiKey: inference.apiKey, fetch }),
   };
   const { summaries, acquireLock } = store;
-  const places = lazyPlaces();
-  const ports = { notifications: store, products, summaries, places, model, budget };
-  return { ...ports, acquireLock, nowUs, random, log };
+  const ports = { notifications: store, products, summaries, model, budget };
+  return { ...ports, places: sharedPlaces, acquireLock, nowUs, random, log };
 }

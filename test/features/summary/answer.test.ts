@@ -1,7 +1,7 @@
 /** The language of summaries: what is accepted, what is refused, and that no answer adds a fact. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lazyPlaces } from '../../../src/features/products/places/places.ts';
+import { sharedPlaces } from '../../../src/features/products/places/places.ts';
 import { chatRequest, checkAnswer, type Facts } from '../../../src/features/summary/answer.ts';
 import { times } from '../../helpers/thorough.ts';
 
@@ -15,7 +15,7 @@ const facts: Facts = {
   orbit: '22',
 };
 
-const { names: placeNames } = lazyPlaces()();
+const { names: placeNames } = sharedPlaces();
 
 const check = (answer: string) => checkAnswer(answer, facts, placeNames);
 

@@ -261,10 +261,8 @@ const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
   GROUP BY p.collection, p.product_type`;
 
 /** Reads the whole index: two seconds for a million products. Sorted by mission and product type. */
-export async function summarizeCollections({
-  index,
-  call,
-}: LongQuery): Promise<CollectionSummary[]> {
+export async function summarizeCollections(query: LongQuery): Promise<CollectionSummary[]> {
+  const { index, call } = query;
   const parts: Part[] = [];
   for (const { after, before } of idWindows(index, windowSize)) {
     parts.push(...prepared<[number, number], Part>(index, partSql).all(after, before));

@@ -101,12 +101,10 @@ function state({ row }: FoundProduct, catalogueUrl: string): Block[] {
   const { deletionDateUs, cloudCoverPercent, sizeBytes, online } = row;
   const isDeleted = deletionDateUs !== null;
   const second = (us: number | null) => us && `${shortDateUs(us, 'second')} UTC`;
+  const exists: Value = { level: 'ok', text: 'exists' };
   return [
     facts(
-      [
-        'state',
-        isDeleted ? { level: 'warning', text: 'deleted' } : { level: 'ok', text: 'exists' },
-      ],
+      ['state', isDeleted ? { level: 'warning', text: 'deleted' } : exists],
       ['deleted', time(deletionDateUs)],
       ['deletion cause', isDeleted ? (row.deletionCause ?? 'not known') : null],
       ['first received', time(row.receivedAtUs)],

@@ -51,23 +51,19 @@ function openPlaces(): Places {
 /** Time without a call after which the data are released. */
 const idleMs = 30_000;
 
-/** Opens the data when they are needed, and releases them when they are not. Callers must not keep the result. */
-export function lazyPlaces(): () => Places {
-  let places: Places | undefined;
-  let release: NodeJS.Timeout | undefined;
-  return () => {
-    places ??= openPlaces();
-    release ??= setTimeout(() => {
-      places = undefined;
-      release = undefined;
-    }, idleMs).unref();
-    release.refresh();
-    return places;
-  };
-}
+let places: Places | undefined;
+let release: NodeJS.Timeout | undefined;
 
-/** The copy of the data that lists of this process share. */
-const sharedPlaces = lazyPlaces();
+/** Opens the data of this process when they are needed, and releases them later. Callers must not keep the result. */
+export function sharedPlaces(): Places {
+  places ??= openPlaces();
+  release ??= setTimeout(() => {
+    places = undefined;
+    release = undefined;
+  }, idleMs).unref();
+  release.refresh();
+  return places;
+}
 
 /** Describes a footprint for lists; null without a footprint. */
 export function placeOf(footprint: AnyGeometry | null | undefined): string | null {

@@ -1,7 +1,7 @@
 /** Texts about the places of footprints: tiles, swaths, orbits, points, and hostile shapes. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lazyPlaces } from '../../../../src/features/products/places/places.ts';
+import { sharedPlaces } from '../../../../src/features/products/places/places.ts';
 import type { AnyGeometry, Position, Ring } from '../../../../src/filter/filter-tree.ts';
 import {
   box,
@@ -14,7 +14,7 @@ import {
 } from '../../../filter/geometry/places.ts';
 import { times } from '../../../helpers/thorough.ts';
 
-const places = lazyPlaces()();
+const places = sharedPlaces();
 
 /** A strip of 24 degrees from 80° S to 80° N. */
 function orbit(): Ring {

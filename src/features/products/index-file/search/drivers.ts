@@ -4,7 +4,7 @@
  */
 import type { FilterTree, IntersectsNode, TextNode } from '../../../../filter/filter-tree.ts';
 import { boxesOf, toShape } from '../../../../filter/geometry/shape.ts';
-import { type Database, perConnection } from '../../../../store/engine/database.ts';
+import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
 import { productIndexes, receivedUnits, sensingUnits } from '../product-schema.ts';
 import {
   isWholeInSql,
@@ -60,15 +60,12 @@ function columnDriver(
   { name, columns, where }: (typeof productIndexes)[number],
   terms: readonly Term[],
 ): Driver | null {
-  const [own, further] = [0, 1].map((i) =>
-    terms.filter(({ prefilter }) => prefilter?.range?.column === (columns[i] ?? '')),
+  const known = terms.flatMap(({ prefilter }) => prefilter ?? []);
+  const [own = [], further = []] = columns.map((column) =>
+    known.filter(({ range }) => range?.column === column),
   );
-  if (!own?.length) return null;
-  const used = [...own, ...(further ?? [])];
-  const { sql, values } = joined(
-    'AND',
-    used.flatMap(({ prefilter }) => prefilter ?? []),
-  );
+  if (own.length === 0) return null;
+  const { sql, values } = joined('AND', [...own, ...further]);
   return {
     ...{ windowed: false, scansCommon: false },
     ids: ({ after, before }) => ({
@@ -215,10 +212,11 @@ function rareTrigramsOf(text: string, sample: readonly (string | null | undefine
 /** Returns the lowest id, and the one after the highest. */
 export function idRange(index: Database): { first: number; end: number } {
   // Two queries: SQLite would scan the table for both in one.
-  const sql = `SELECT coalesce((SELECT min(id) FROM product), 1) AS first,
-    coalesce((SELECT max(id) FROM product), 0) + 1 AS end`;
-  const range = index.prepare<[], { first: number; end: number }>(sql).get();
-  return range ?? { first: 1, end: 1 };
+  const read = (sql: string) => Number(prepared(index, sql).pluck().get());
+  return {
+    first: read('SELECT coalesce(min(id), 1) FROM product'),
+    end: read('SELECT coalesce(max(id), 0) + 1 FROM product'),
+  };
 }
 
 /** Yields adjacent windows of all ids. */

@@ -42,18 +42,13 @@ export interface SearchPlan {
 
 /** Splits a filter into terms decided by columns and terms that need records. */
 export function planSearch(
-  {
-    entity,
-    filter,
-    received = {},
-    subscription,
-    footprints = false,
-  }: Pick<ProductQuery, 'filter' | 'received' | 'subscription' | 'footprints'> & {
+  query: Omit<ProductQuery, 'entity'> & {
     /** Null for existing and deleted products. */
     entity: Entity | null;
   },
   index: Database,
 ): SearchPlan {
+  const { entity, filter, received = {}, subscription, footprints = false } = query;
   const terms = termsOf(filter, index);
   // The terms that columns do not decide.
   const byRecords = terms
@@ -279,13 +274,9 @@ function rowsOf(plan: SearchPlan, driver: Driver | null, ids: readonly number[])
 export function select(
   plan: SearchPlan,
   driver: Driver | null,
-  {
-    columns,
-    window,
-    where,
-    orderBy,
-  }: { columns: string; window?: IdWindow | undefined; where?: SqlCondition; orderBy?: string },
+  query: { columns: string; window?: IdWindow | undefined; where?: SqlCondition; orderBy?: string },
 ): SqlCondition {
+  const { columns, window, where, orderBy } = query;
   const ids = driver?.ids(window ?? allIds);
   const { sql, values } = joined('AND', [
     ...(window ? [{ sql: 'p.id > ? AND p.id < ?', values: [window.after, window.before] }] : []),

@@ -44,19 +44,6 @@ const registers = [
 ] as const;
 type ProductState = Record<(typeof registers)[number], number | null>;
 
-/** State of a product in one notification. */
-interface StateUpdate {
-  position: number;
-  deleted: boolean;
-  /**
-   * Time of this state in the catalogue, in microseconds: ModificationDate, or DeletionDate. Null for a notification
-   * without a record, which can only report a deletion.
-   */
-  recordUs: number | null;
-  /** Latest possible time of a deletion. */
-  notifiedUs: number;
-}
-
 type StoredProduct = ProductState & {
   id: number;
   name: string | null;
@@ -70,17 +57,16 @@ const unknownState = Object.fromEntries(registers.map((name) => [name, null])) a
 
 const stateColumns = [...registers, 'record_position', 'deleted', 'deletion_us'];
 const recordColumns = [...stateColumns, 'deletion_cause', ...derivedColumns];
-const assigned = (columns: readonly string[]) => columns.map((one) => `${one} = ?`).join(', ');
 const marks = (count: number) => Array(count).fill('?').join(', ');
 
 const findSql = `SELECT id, name, sensing_start_us, ${registers.join(', ')}
   FROM product WHERE product_id = ?`;
-const insertSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
-  VALUES (${marks(3 + recordColumns.length)})`;
+const writeSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
+  VALUES (${marks(3 + recordColumns.length)}) ON CONFLICT DO UPDATE SET
+  ${recordColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 const insertBareSql =
   'INSERT INTO product (id, product_id, received_at_us, deleted) VALUES (?, ?, ?, 0)';
-const updateSql = `UPDATE product SET ${assigned(recordColumns)} WHERE id = ?`;
-const updateStateSql = `UPDATE product SET ${assigned(stateColumns)} WHERE id = ?`;
+const updateStateSql = `UPDATE product SET ${stateColumns.join(' = ?, ')} = ? WHERE id = ?`;
 const insertBoxSql = `INSERT INTO product_box VALUES (${marks(9)})`;
 const insertEventSql = `INSERT INTO product_event (position, product, subscription, event, event_us, state_us,
     notification_us, received_us, source) VALUES (${marks(9)})`;
@@ -94,7 +80,7 @@ export function writeNotification(
   const { position, productId, record } = notification;
   const known = prepared<[string], StoredProduct>(index, findSql).get(productId);
   const isLarger = (other: number) => JSON.stringify(record) > JSON.stringify(recordAt(other));
-  const state = updated(known ?? unknownState, updateOf(notification), isLarger);
+  const state = updated(known ?? unknownState, notification, isLarger);
   const { recordPosition } = currentOf(state);
   const id = known?.id ?? position;
   if (recordPosition === position && record !== null) {
@@ -136,10 +122,8 @@ function writeRecord(
   const stored = { ...columns, s3_path: path === null ? null : storedPath(path, name) };
   const values = derivedColumns.map((column) => stored[column]);
   const all = [...stateValues(state), deletionCause, ...values];
-  if (known === undefined)
-    prepared(index, insertSql).run(position, productId, receivedAtUs, ...all);
-  else prepared(index, updateSql).run(...all, known.id);
   const id = known?.id ?? position;
+  prepared(index, writeSql).run(id, productId, receivedAtUs, ...all);
   writeName(index, id, known?.name ?? null, name);
   writeFootprint(index, id, known, view, columns);
   writeAttributeNames(index, view);
@@ -234,38 +218,33 @@ function writeEvent(index: Database, product: number, notification: LoggedNotifi
   );
 }
 
-function updateOf(notification: LoggedNotification): StateUpdate {
-  const { position, record, notificationDateUs, receivedAtUs } = notification;
-  const deleted = notification.event === 'deleted';
-  const notifiedUs = notificationDateUs ?? receivedAtUs;
-  if (record === null) return { position, deleted, recordUs: null, notifiedUs };
-  const recordUs = deleted
-    ? (readDateUs(record.DeletionDate) ?? notifiedUs)
-    : (readDateUs(record.ModificationDate) ?? readDateUs(record.PublicationDate) ?? undatedUs);
-  return { position, deleted, recordUs, notifiedUs };
-}
-
 /**
- * Applies an update. Each value only grows, so that neither order nor repetition matters. `isLarger` chooses between
- * two records of the same time: it compares the record of the update with the one at a position.
+ * Applies a notification. Each value only grows, so that neither order nor repetition matters. `isLarger` chooses between
+ * two records of the same time: it compares the record of the notification with the one at a position.
  */
 function updated(
   state: ProductState,
-  update: StateUpdate,
+  { position, event, record, notificationDateUs, receivedAtUs }: LoggedNotification,
   isLarger: (position: number) => boolean,
 ): ProductState {
-  const { recordUs, position, deleted, notifiedUs } = update;
-  const wins = (us: number | null, other: number | null) =>
+  const isNewer = (recordUs: number | null, us: number | null, other: number | null) =>
     recordUs !== null &&
     (us === null || other === null || recordUs > us || (recordUs === us && isLarger(other)));
-  if (!deleted) {
-    if (!wins(state.life_us, state.life_position)) return state;
-    return { ...state, life_us: recordUs, life_position: position };
+  if (event === 'deleted') {
+    // The latest possible time of the deletion.
+    const notifiedUs = notificationDateUs ?? receivedAtUs;
+    const recordUs = record && (readDateUs(record.DeletionDate) ?? notifiedUs);
+    const deletedUs = recordUs ?? notifiedUs;
+    const gone = { ...state, gone_us: Math.max(state.gone_us ?? deletedUs, deletedUs) };
+    if (!isNewer(recordUs, state.gone_record_us, state.gone_position)) return gone;
+    return { ...gone, gone_record_us: recordUs, gone_position: position };
   }
-  const deletedUs = recordUs ?? notifiedUs;
-  const known = { ...state, gone_us: Math.max(state.gone_us ?? deletedUs, deletedUs) };
-  if (!wins(state.gone_record_us, state.gone_position)) return known;
-  return { ...known, gone_record_us: recordUs, gone_position: position };
+  // A notification without a record can only report a deletion.
+  const recordUs =
+    record &&
+    (readDateUs(record.ModificationDate) ?? readDateUs(record.PublicationDate) ?? undatedUs);
+  if (!isNewer(recordUs, state.life_us, state.life_position)) return state;
+  return { ...state, life_us: recordUs, life_position: position };
 }
 
 /** Returns the current state. On a tie, the deletion wins: a deleted product is not modified. */

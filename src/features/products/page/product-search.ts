@@ -85,18 +85,14 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
 
 /** Changes a filter. One with errors keeps its text, and so do conditions that cannot be used. */
 function changedFilter(text: string, entity: Entity, { name, add, remove }: FilterChanges): string {
-  if ((name ?? add ?? remove) === undefined) return text;
   const { tree, errors } = checkFilter(text, entity);
-  if (errors.length > 0) return text;
+  if ((name ?? add ?? remove) === undefined || errors.length > 0) return text;
   const conditionOf = (one = '') => checkFilter(one, entity).tree;
   const removed = conditionOf(remove);
-  const added = [name === undefined ? null : nameField.contains(name).tree, conditionOf(add)];
-  const changed = added
-    .filter((one) => one !== null)
-    .reduce<FilterTree | null>(
-      (all, one) => (hasCondition(all, one) ? all : withCondition(all, one)),
-      removed === null ? tree : withoutCondition(tree, removed),
-    );
+  let changed = removed === null ? tree : withoutCondition(tree, removed);
+  for (const one of [name === undefined ? null : nameField.contains(name).tree, conditionOf(add)]) {
+    if (one !== null && !hasCondition(changed, one)) changed = withCondition(changed, one);
+  }
   return changed === null ? '' : printFilter(changed);
 }
 

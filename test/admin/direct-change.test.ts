@@ -100,18 +100,6 @@ describe('a command', () => {
     expect(setUp.catalogue.writes).toEqual([]);
   });
 
-  it('is refused without a request when a resumed subscription would be too many', async () => {
-    const setUp = await openSetUp({
-      ...lostOne,
-      subscriptions: [...lostOne.subscriptions, unmanaged(), pull()],
-    });
-    await expect(resume(setUp.context())).rejects.toMatchObject({
-      code: 'conflict',
-      text: expect.stringContaining('may have 2 running'),
-    });
-    expect(setUp.catalogue.writes).toEqual([]);
-  });
-
   it('deletes the subscription, and ends its maintenance and its gap', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await pause(setUp.context());

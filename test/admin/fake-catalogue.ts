@@ -105,11 +105,6 @@ export function createFakeCatalogue(options: {
     subscriptions: () => list().map((one) => ({ ...one })),
     /** Changes a subscription as a person or another program does; checks no rule. */
     put: (subscription: FakeSubscription) => void account.set(subscription.id, { ...subscription }),
-    drop: (id: string) => void account.delete(id),
-    /** Sends a notification to every running subscription, which counts as activity. */
-    publish: () => {
-      for (const one of list()) if (one.status === 'running') one.lastNotificationAtUs = nowUs();
-    },
     writes,
     refusals,
   };
@@ -126,13 +121,9 @@ function lapse(account: Map<string, FakeSubscription>, nowUs: number): void {
 }
 
 function subscriptionFrom(requested: NewSubscription, id: string, nowUs: number): FakeSubscription {
-  const { events, filter, status, address } = requested;
+  const { events, address, ...rest } = requested;
   return {
-    id,
-    status,
-    type: address === null ? 'pull' : 'push',
-    events: [...events],
-    filter,
+    ...{ ...rest, id, type: address === null ? 'pull' : 'push', events: [...events] },
     endpoint: address?.endpoint ?? null,
     credentials: address?.credentials ?? null,
     submittedAtUs: nowUs,

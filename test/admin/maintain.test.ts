@@ -127,18 +127,6 @@ it('a failure of one subscription does not prevent the maintenance of the others
   ]);
 });
 
-it('an interrupted change is finished with the last desired state', async () => {
-  const changed = { filter: otherFilter, unfinished: true };
-  const setUp = await openSetUp({
-    subscriptions: [managed(), unmanaged()],
-    registrations: [registrationOf(changed)],
-  });
-  expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
-  const desired = [desiredState({ filter: otherFilter })];
-  expect((await setUp.plan({ desired })).differences).toEqual([]);
-  expect(setUp.catalogue.subscriptions().map(({ filter }) => filter)).toContain(otherFilter);
-});
-
 it('a configuration file ends the maintenance of a subscription that it no longer has, not of one by flags', async () => {
   const crete = pausedByService('crete');
   const setUp = await openSetUp({

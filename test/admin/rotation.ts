@@ -92,7 +92,6 @@ export async function openRotation(situation: RotationSituation) {
   const rotate = (cut: Cut | null = null) => {
     const process = {
       probe,
-      unlocked: (wait: () => Promise<void>) => wait(),
       pause: async (ms: number) => passUs(ms * 1_000),
       writePairs: async (pairs: CredentialPair[]) => {
         files.push({ atUs: nowUs(), pairs: [...pairs] });
@@ -103,12 +102,9 @@ export async function openRotation(situation: RotationSituation) {
     calls = cuttable.calls;
     const options: RotationOptions = { waitMs: waitSeconds * 1_000, skipProbe };
     return rotateCredentials(options, {
-      client: cuttable.client,
-      administration: cuttable.administration,
-      probe: cuttable.process.probe,
-      unlocked: (wait: () => Promise<void>) => wait(),
-      pause: cuttable.process.pause,
-      writePairs: cuttable.process.writePairs,
+      ...{ client: cuttable.client, administration: cuttable.administration },
+      ...cuttable.process,
+      unlocked: (wait) => wait(),
       readPairs: () => [...(files.at(-1)?.pairs ?? [])],
       newPair: () => {
         newPairs += 1;

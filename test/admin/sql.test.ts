@@ -1,14 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import {
-  type Administration,
-  type AdministrationChange,
-  type HistoryEntry,
-  historyActions,
-  historyActors,
-  type NewGap,
-  type Registration,
+import type {
+  Administration,
+  AdministrationChange,
+  HistoryEntry,
+  NewGap,
+  Registration,
 } from '../../src/admin/account.ts';
 import { registeredSubscriptions } from '../../src/admin/sql.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
@@ -97,25 +95,16 @@ it('stored states of queues keep every field over a restart, and are replaced al
   expect(await administration.queues()).toEqual([unread]);
 });
 
-it('the stored account history keeps every kind of entry over a restart', async () => {
-  const { store, reopen } = await openLocalStore();
-  const entries = historyActions.map((action, i) =>
-    entry(i, { action, subscriptionId: i % 2 ? null : `id-${i}` }),
-  );
-  entries.push(...historyActors.map((actor, i) => entry(100 + i, { actor })));
-  await store.administration.commit({ history: entries });
-  const again = await reopen();
-  expect(await again.administration.history({ limit: 99 })).toEqual(entries.toReversed());
-});
-
 it('the stored account history returns the newest entries first, of one subscription or all, up to the limit', async () => {
   const administration = await openAdministration();
-  await administration.commit({ history: [entry(1), entry(2, { subscription: 'andes' })] });
+  const first = [entry(1, { subscriptionId: null }), entry(2, { subscription: 'andes' })];
+  await administration.commit({ history: first });
   // A clock that was set back does not make an entry older.
-  await administration.commit({ history: [entry(-5), entry(3)] });
+  const second = [entry(-5), entry(3)];
+  await administration.commit({ history: second });
+  expect(await administration.history({ limit: 9 })).toEqual([...first, ...second].toReversed());
   const listed = async (options: Parameters<Administration['history']>[0]) =>
     (await administration.history(options)).map(({ reason }) => /-?\d/.exec(reason)?.[0]).join();
-  expect(await listed({ limit: 9 })).toBe('3,-5,2,1');
   expect(await listed({ subscription: 'alps', limit: 2 })).toBe('3,-5');
   expect(await listed({ subscription: 'andes', limit: 2 })).toBe('2');
   expect(await listed({ subscription: 'nobody', limit: 2 })).toBe('');

@@ -2,8 +2,6 @@
 
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Config } from '../../../src/core/config/config.ts';
@@ -38,28 +36,19 @@ function settingsFor(authority: Authority, changed: Partial<AcmeConfig>): AcmeCo
     kind: 'acme',
     ...{ directoryUrl: authority.directoryUrl, extraCaPem: authority.caPem, host },
     ...{ challenge: 'http-01', email: undefined, eab: undefined },
-    ...{ httpListen: { host: '127.0.0.1', port: 0 }, ...changed },
+    ...{ httpListen: loopback, ...changed },
   };
 }
 
 /** Opens a process; a second one with the same `dataDir` is another process, or the next start. */
 export function openProgram(authority: Authority, options: ProgramOptions = {}) {
-  const {
-    dataDir = join(temporaryDirectory(), 'data'),
-    listen,
-    clock: given,
-    ...changed
-  } = options;
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const clock = given ?? { us: Date.now() * 1000 };
+  const { dataDir = temporaryDirectory(), listen = loopback, ...more } = options;
+  const { clock = { us: Date.now() * 1000 }, ...changed } = more;
   const settings = settingsFor(authority, changed);
   const stopper = new AbortController();
   const context: AcmeContext = {
-    ...{ settings, dataDir, listen: listen ?? { host: '127.0.0.1', port: 0 }, fetch },
-    ...{
-      published: async () => undefined,
-      acquireLock: createAcquireLock(dataDir),
-    },
+    ...{ settings, dataDir, listen, fetch, acquireLock: createAcquireLock(dataDir) },
+    published: async () => undefined,
     ...{ nowUs: () => clock.us, random: () => 0, signal: stopper.signal },
   };
   return {
@@ -75,14 +64,12 @@ export async function startReceiver(
   authority: Authority,
   options: ProgramOptions & { sharedLog?: Config['sharedLog'] } = {},
 ) {
-  const { dataDir = join(temporaryDirectory(), 'data'), listen, clock: given, ...more } = options;
-  const clock = given ?? { us: Date.now() * 1000 };
-  const { sharedLog = null, ...changed } = more;
+  const { dataDir = temporaryDirectory(), listen = loopback, ...more } = options;
+  const { clock = { us: Date.now() * 1000 }, sharedLog = null, ...changed } = more;
   const settings = settingsFor(authority, changed);
   const { log, lines } = recordingLog();
   const config = serveConfig({
-    listen: listen ?? loopback,
-    ...{ publicUrl: `https://${settings.host}`, dataDir, sharedLog },
+    ...{ listen, publicUrl: `https://${settings.host}`, dataDir, sharedLog },
     credentials: { source: 'variables', pairs: [credentials] },
     tls: settings,
   });

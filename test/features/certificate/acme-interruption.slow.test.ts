@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../src/sandbox/clock.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { type Fault, type Step, startStubAuthority } from '../../helpers/stub-authority.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { times } from '../../helpers/thorough.ts';
 import { dayUs, minuteUs, openProgram } from './acme-context.ts';
 
@@ -36,14 +37,9 @@ describe('orders with random interruptions', () => {
         renewalInfo: () => ({ start: 'never', end: 'never' }),
       });
       const httpListen = { host: '127.0.0.1', port: await freePort() };
-      const open = (dataDir?: string) =>
-        openProgram(authority, {
-          clock,
-          httpListen,
-          ...(dataDir === undefined ? {} : { dataDir }),
-        });
+      const dataDir = temporaryDirectory();
+      const open = () => openProgram(authority, { clock, httpListen, dataDir });
       let program = open();
-      const { dataDir } = program;
       let account: string | null = null;
       let [orders, hadCertificate] = [0, false];
       const check = async () => {
@@ -65,7 +61,7 @@ describe('orders with random interruptions', () => {
           await expect.poll(() => authority.silenced() || isSettled(running)).toBeTruthy();
           program.stop();
           await running;
-          program = open(dataDir);
+          program = open();
         } else await running;
         authority.repair(step);
         clock.us += random.integer(0, 1) === 0 ? minuteUs : random.integer(1, 20) * dayUs;

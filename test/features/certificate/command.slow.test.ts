@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../../src/core/terms/evaluation.ts';
-import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { expectEnd, printedJson, runCommand } from '../../helpers/fake-io.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, startPebble } from '../../helpers/pebble.ts';
+import { createReceiverContext } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const dayUs = 86_400_000_000;
@@ -106,14 +106,12 @@ describe.skipIf(!hasPebble)('earshot certificate (needs pebble)', { timeout: 60_
 
 it('earshot certificate show shows certificate files, too', async () => {
   const folder = temporaryDirectory();
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const { certificatePem, keyPem } = await authority.issue({ hosts: ['earshot.example.org'] });
-  const env = { EARSHOT_TLS_CERT: join(folder, 'c.pem'), EARSHOT_TLS_KEY: join(folder, 'k.pem') };
-  writeFileSync(env.EARSHOT_TLS_CERT, certificatePem);
-  writeFileSync(env.EARSHOT_TLS_KEY, keyPem);
+  await createReceiverContext(folder);
+  const [cert, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')];
+  const env = { EARSHOT_TLS_CERT: cert, EARSHOT_TLS_KEY: key };
   const nowUs = () => Date.now() * 1000;
   expect(await printedJson(runCommand('certificate show --json', { env, nowUs }))).toMatchObject({
-    ...{ source: 'files', names: ['earshot.example.org'], daysLeft: 29 },
+    ...{ source: 'files', names: ['localhost', '127.0.0.1'], daysLeft: 29 },
     ...{ authority: null, failures: null },
   });
 });

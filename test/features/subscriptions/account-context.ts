@@ -6,12 +6,12 @@ import { onTestFinished } from 'vitest';
 import { loadServed } from '../../../src/core/config/config.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
 import { serve } from '../../../src/receiver/serve.ts';
-import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { type FakeIoOptions, runCommand, testIo, type Words } from '../../helpers/fake-io.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
+import { createReceiverContext } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
@@ -22,15 +22,14 @@ export type AccountContext = Awaited<ReturnType<typeof openAccountContext>>;
 /** Opens the context; everything is closed when the test has finished. */
 export async function openAccountContext(options: { sandbox?: Partial<SandboxOptions> } = {}) {
   const folder = temporaryDirectory();
-  const dataDir = join(folder, 'data');
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const files = await writeCertificate(folder, authority);
+  const { dataDir, ca } = await createReceiverContext(folder);
+  writeFileSync(join(folder, 'authority.pem'), ca);
   const sandbox = await startSandbox({
     account,
     now: Date.now,
     ratePerSecond: 50,
     count: 0,
-    trustedCaPems: [authority.certificatePem],
+    trustedCaPems: [ca],
     ...options.sandbox,
   });
   onTestFinished(() => sandbox.close());
@@ -38,9 +37,9 @@ export async function openAccountContext(options: { sandbox?: Partial<SandboxOpt
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: '127.0.0.1:0',
     EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
-    EARSHOT_TLS_CERT: files.cert,
-    EARSHOT_TLS_KEY: files.key,
-    EARSHOT_PROBE_CA: files.ca,
+    EARSHOT_TLS_CERT: join(folder, 'certificate.pem'),
+    EARSHOT_TLS_KEY: join(folder, 'key.pem'),
+    EARSHOT_PROBE_CA: join(folder, 'authority.pem'),
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_TOKEN_URL: sandbox.tokenUrl,
     EARSHOT_ACCOUNT_USERNAME: account.username,
@@ -62,19 +61,6 @@ export async function openAccountContext(options: { sandbox?: Partial<SandboxOpt
   /** Advances the clock of sandbox, receiver and commands. */
   const passDays = (days: number) => sandbox.clock.advance(days * 86_400_000);
   return { folder, dataDir, env, sandbox, receiver, publicUrl, lines, run, passDays };
-}
-
-async function writeCertificate(
-  folder: string,
-  authority: Awaited<ReturnType<typeof createCertificateAuthority>>,
-) {
-  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  const file = (name: string) => join(folder, name);
-  const files = { cert: file('cert.pem'), key: file('key.pem'), ca: file('authority.pem') };
-  writeFileSync(files.cert, certificate.certificatePem);
-  writeFileSync(files.key, certificate.keyPem, { mode: 0o600 });
-  writeFileSync(files.ca, authority.certificatePem);
-  return files;
 }
 
 /** Returns the account's subscriptions as rows that are easy to compare. */

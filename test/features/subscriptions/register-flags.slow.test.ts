@@ -10,19 +10,12 @@ import { creating, desired } from './plan-samples.ts';
 
 const it = test.extend('context', () => openAccountContext());
 
-const polygon = (ring: number[][]) => ({ type: 'Polygon', coordinates: [ring] });
-const alps = polygon([
-  [5, 45],
-  [11, 45],
-  [11, 48],
-  [5, 48],
-  [5, 45],
-]);
+const alps = '{"type":"Polygon","coordinates":[[[5,45],[11,45],[11,48],[5,48],[5,45]]]}';
 
 describe('register with product flags', () => {
   it('joins all of them by "and" to a filter that `filter check` accepts without findings', async () => {
     const context = await openAccountContext();
-    writeFileSync(join(context.folder, 'alps.geojson'), JSON.stringify(alps));
+    writeFileSync(join(context.folder, 'alps.geojson'), alps);
     const flags = [
       ...['--collection', 'S2', '--type', 'S2MSI2A,S2MSI1C', '--platform', 'S2A'],
       ...['--tile', 'T32TQM', '--cloud-below', '20', '--name', 'S2A_MSIL2A_*'],
@@ -37,9 +30,9 @@ describe('register with product flags', () => {
     const parts = ["Collection/Name eq 'SENTINEL-2'", 'S2MSI1C', "'32TQM'", 'lt 20', 'startswith('];
     for (const part of parts) expect(filter).toContain(part);
     expect(filter.match(/OData\.CSC\.Intersects/g)).toHaveLength(2);
-    expect(
-      filter.endsWith(' and (Online eq true or ContentDate/Start gt 2026-01-01T00:00:00Z)'),
-    ).toBe(true);
+    expect(filter).toMatch(
+      / and \(Online eq true or ContentDate\/Start gt 2026-01-01T00:00:00Z\)$/,
+    );
     expect(done.err).toContain(`Filter: ${filter}\n`);
     const checked = await runCommand(['filter', 'check', filter]);
     expect(checked).toMatchObject({ code: 0, out: '' });

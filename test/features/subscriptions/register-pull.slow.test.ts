@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, printedJson, startCommand } from '../../helpers/fake-io.ts';
-import { writeSubscriptions } from '../../helpers/filled-store.ts';
 import { type AccountContext, openAccountContext, unmanaged } from './account-context.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
@@ -145,19 +144,6 @@ describe('a change of a pull subscription', () => {
     expect(subscriptions(context)).toHaveLength(2);
     await expectEnd(run(change), 0);
     await context.expectStored(`pull running ${otherFilter}`);
-  });
-
-  it('that removes it from earshot.config.ts stores what is left in its queue', async () => {
-    const context = await openPull();
-    const pull = { type: 'pull', filter };
-    writeSubscriptions(context, { second: pull, default: pull });
-    await expectEnd(context.run('register --yes'), 0);
-    await context.sandbox.publishNow(60);
-    const queued = context.sandbox.queues()[0]?.length ?? 0;
-    writeSubscriptions(context, { default: pull });
-    await expectEnd(context.run('register --prune --yes'), 0);
-    expect(subscriptions(context)).toHaveLength(1);
-    expect(await context.receiver.store.lastPosition()).toBe(queued);
   });
 });
 

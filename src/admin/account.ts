@@ -154,13 +154,7 @@ const inactivityPauseUs = 60 * dayUs;
 /** Time after the last notification when a subscription is deleted. */
 const cancellationUs = 365 * dayUs;
 
-export interface Lifetime {
-  lastActivityAtUs: number;
-  /** Time of the last known notification; of the creation when there was none. */
-  lastNotificationAtUs: number;
-  pausesAtUs: number;
-  cancelsAtUs: number;
-}
+export type Lifetime = ReturnType<typeof lifetimeOf>;
 
 /**
  * Computes the lifetime from the catalogue's fields, else from the store: the specification does not guarantee
@@ -171,7 +165,7 @@ export function lifetimeOf(input: {
   registration: Registration | undefined;
   lastDeliveryAtUs: number | null;
   nowUs: number;
-}): Lifetime {
+}) {
   const { listed, registration, lastDeliveryAtUs, nowUs } = input;
   const latest = (times: (number | null | undefined)[]) => Math.max(...times.map((us) => us ?? 0));
   const notifiedAtUs = listed?.lastNotificationAtUs ?? lastDeliveryAtUs;
@@ -180,6 +174,7 @@ export function lifetimeOf(input: {
   const lastActivityAtUs = latest([lastNotificationAtUs, registration?.activityAtUs]);
   return {
     lastActivityAtUs,
+    /** Time of the last known notification; of the creation when there was none. */
     lastNotificationAtUs,
     pausesAtUs: lastActivityAtUs + inactivityPauseUs,
     cancelsAtUs: lastNotificationAtUs + cancellationUs,

@@ -145,20 +145,15 @@ export interface MaintenanceResult {
   failure: string | null;
 }
 
-export interface MaintenanceOptions {
-  /** Recreates without a check of the endpoint. */
-  skipProbe?: boolean;
-  /** Subscriptions in `earshot.config.ts`; null without the file. */
-  inFile: readonly DesiredSubscription[] | null;
-}
-
 /**
- * Runs one round; without registrations, sends no request. Rejects when the account cannot be listed. The failure of one
- * subscription is in its result and does not affect the others.
+ * Runs one round; without registrations, sends no request. `inFile` are the subscriptions in `earshot.config.ts`, null
+ * without the file. With `skipProbe`, recreates without a check of the endpoint. Rejects when the account cannot be
+ * listed. The failure of one subscription is in its result and does not affect the others.
  */
 export async function maintain(
-  { inFile, skipProbe = false }: MaintenanceOptions,
+  inFile: readonly DesiredSubscription[] | null,
   context: AccountContext,
+  skipProbe = false,
 ): Promise<MaintenanceResult[]> {
   const { administration, publicUrl } = context;
   const registrations = await administration.registrations();

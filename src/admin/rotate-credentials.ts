@@ -151,23 +151,24 @@ async function awaitDeliveries(
   );
   const settleUs = Math.min(waitMs / 2, settleMaxMs) * 1000;
   const isNew = ({ username }: { username: string }) => username === target.username;
-  let waiting: string[] = [...names];
   // Polls are counted, as the clock may be set during the wait.
   for (let waitedMs = 0; ; waitedMs += pollIntervalMs) {
     const marks = await administration.deliveryMarks();
     const [used, old] = [marks.filter(isNew), marks.filter((mark) => !isNew(mark))];
-    waiting = names.filter((name) => !used.some(({ subscription }) => subscription === name));
+    const waiting = names.filter((name) => !used.some(({ subscription }) => subscription === name));
     // Ignores times in the future, from a clock that was ahead.
     const oldTimes = old.map(({ lastAtUs }) => lastAtUs).filter((atUs) => atUs <= nowUs());
     const oldUseAtUs = Math.max(beganAtUs, ...oldTimes);
     const isSettled = nowUs() - oldUseAtUs >= settleUs;
     const isTimeout = waitedMs >= waitMs;
-    if (isSettled && (waiting.length === 0 || isTimeout)) break;
+    if (isSettled && (waiting.length === 0 || isTimeout)) {
+      if (waiting.length > 0)
+        report(`No delivery arrived for ${waiting.join(', ')} during the wait.`);
+      return;
+    }
     if (isTimeout) throw stillInUse();
     await pause(pollIntervalMs);
   }
-  if (waiting.length === 0) return;
-  report(`No delivery arrived for ${waiting.join(', ')} during the wait.`);
 }
 
 function changedMeanwhile(): AppError {

@@ -23,6 +23,9 @@ declare module '../core/config/config.ts' {
     extends Pick<Config, 'account' | 'limits' | 'probeCa' | 'endpoint' | 'pullRequestsPerMinute'> {}
 }
 
+const tokenUrlDefault =
+  'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token';
+
 export const variables = defineVariables({
   EARSHOT_PROBE_CA: {
     schema: z.string(),
@@ -33,11 +36,9 @@ export const variables = defineVariables({
   },
   EARSHOT_TOKEN_URL: {
     schema: values.outboundUrl,
-    default:
-      'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
+    default: tokenUrlDefault,
     description: 'Token endpoint of the identity provider.',
-    example:
-      'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
+    example: tokenUrlDefault,
   },
   EARSHOT_CLIENT_ID: {
     schema: z.string(),

@@ -103,7 +103,7 @@ describe('a subscription that no longer exists', () => {
     const message = 'nobody listens.';
     const fault = { code: 'connection-refused', message, advice: 'Start it.' } as const;
     const probe = async () => ({ fault, status: null, tls: null });
-    expect(await maintain({ inFile: null }, { ...setUp.context(), probe })).toMatchObject([
+    expect(await maintain(null, { ...setUp.context(), probe })).toMatchObject([
       { did: null, failure: expect.stringContaining(message) },
     ]);
     expect([...full.catalogue.writes, ...setUp.catalogue.writes]).toEqual([]);
@@ -181,9 +181,7 @@ it('credentials of an interrupted rotation are no difference while the receiver 
     registrations: [registrationOf({ credentialsDigest: otherDigest })],
   });
   const accepted = [otherCredentials, credentials];
-  expect(await maintain({ inFile: null }, { ...setUp.context(), accepted })).toMatchObject([
-    { notes: [] },
-  ]);
+  expect(await maintain(null, { ...setUp.context(), accepted })).toMatchObject([{ notes: [] }]);
   const message = expect.stringContaining('the credentials of');
   expect(await round(setUp)).toMatchObject([{ notes: [{ message, isFailure: true }] }]);
 });
@@ -193,7 +191,7 @@ it('without a public URL, everything except the endpoint is compared', async () 
     subscriptions: [managed(), managed({ name: 'baltic', filter: otherFilter })],
     registrations: ['alps', 'baltic'].map((name) => registrationOf({ name })),
   });
-  expect(await maintain({ inFile: null }, { ...setUp.context(), publicUrl: null })).toMatchObject([
+  expect(await maintain(null, { ...setUp.context(), publicUrl: null })).toMatchObject([
     { notes: [] },
     { notes: [{ message: expect.stringContaining('the filter of') }] },
   ]);

@@ -5,7 +5,7 @@ import type { Administration, NewGap, Registration } from '../../src/admin/accou
 import { applyDesired, readPlan } from '../../src/admin/apply.ts';
 import type { AccountContext } from '../../src/admin/changes.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
-import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
+import { maintain } from '../../src/admin/maintain.ts';
 import { reads, schema, writes } from '../../src/admin/sql.ts';
 import type { Operation } from '../../src/core/host/rpc.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
@@ -190,9 +190,9 @@ export async function openSetUp(situation: Situation): Promise<AccountSetUp> {
 /** Runs a maintenance round; `inFile` has the subscriptions of `earshot.config.ts`. */
 export const round = (
   setUp: AccountSetUp,
-  inFile: MaintenanceOptions['inFile'] = null,
+  inFile: readonly DesiredSubscription[] | null = null,
   cut: Cut | null = null,
-) => maintain({ inFile }, setUp.context(cut));
+) => maintain(inFile, setUp.context(cut));
 
 /** Returns the history, newest first, such as "register created alps". */
 export const historyLines = async (setUp: AccountSetUp) =>

@@ -1,11 +1,9 @@
 /** `earshot subscriptions` lists the subscriptions of the account, and changes managed ones; `earshot maintain`. */
 
-import type { Gap, Registration } from '../../admin/account.ts';
-import { type Lifetime, lastDeliveryOf, lifetimeOf } from '../../admin/account.ts';
+import { type Gap, lastDeliveryOf, lifetimeOf } from '../../admin/account.ts';
 import { sortAccount } from '../../admin/differences.ts';
 import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
 import type { OpenedAccount } from '../../admin/open-account.ts';
-import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
 import { defineCommand, defineGroup, type Parts, withParts } from '../../core/cli/command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
@@ -90,13 +88,8 @@ function print(io: Pick<Io, 'stderr'>, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
-interface Row {
-  /** Name of a managed subscription; null for an unmanaged one. */
-  name: string | null;
-  listed: CatalogueSubscription;
-  registration: Registration | undefined;
-  lifetime: Lifetime;
-}
+/** A subscription of the account; `name` is null for an unmanaged one. */
+type Row = Awaited<ReturnType<typeof readRows>>[number];
 
 const listCommand = defineCommand('list', {
   description: 'List all subscriptions of the account.',
@@ -160,7 +153,7 @@ async function show(
   await printReport(io, { title: nameOrId, blocks });
 }
 
-async function readRows(account: OpenedAccount): Promise<Row[]> {
+async function readRows(account: OpenedAccount) {
   const { client, publicUrl, nowUs, administration } = account;
   const [listed, registrations, marks] = await Promise.all([
     client.list(),
@@ -168,16 +161,14 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
     administration.deliveryMarks(),
   ]);
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
-  const row = (name: string | null, one: CatalogueSubscription): Row => {
-    const registration = registrations.find((each) => each.name === name);
-    const lastDeliveryAtUs = name === null ? null : lastDeliveryOf(name, marks, nowUs());
-    const known = { listed: one, registration, lastDeliveryAtUs, nowUs: nowUs() };
-    return { name, listed: one, registration, lifetime: lifetimeOf(known) };
-  };
-  return [
-    ...[...managed].flatMap(([name, owned]) => owned.map((one) => row(name, one))),
-    ...unmanaged.map((one) => row(null, one)),
-  ];
+  return [...managed, [null, unmanaged] as const].flatMap(([name, subscriptions]) =>
+    subscriptions.map((listed) => {
+      const registration = registrations.find((each) => each.name === name);
+      const lastDeliveryAtUs = name === null ? null : lastDeliveryOf(name, marks, nowUs());
+      const known = { listed, registration, lastDeliveryAtUs, nowUs: nowUs() };
+      return { name, listed, registration, lifetime: lifetimeOf(known) };
+    }),
+  );
 }
 
 /** Commands accept the id of a subscription that has no name here. */
@@ -283,11 +274,6 @@ Examples:
 
 const actions = { resume: 'resumed', recreate: 'recreated', finish: 'finished' } as const;
 
-interface MaintainFlags {
-  json?: true;
-  skipProbe?: boolean;
-}
-
 export const maintainCommand = defineCommand('maintain', {
   description: 'Resume or recreate subscriptions that the catalogue has paused or deleted.',
   flags: (command) =>
@@ -307,11 +293,11 @@ Examples:
   $ earshot maintain                  check and repair all subscriptions
   $ earshot maintain --json           print JSON
   $ earshot maintain --skip-probe     do not check the endpoint first`,
-  run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
+  run: async (io: Io, { json, skipProbe = false }: { json?: true; skipProbe?: boolean }) => {
     const inFile = await loadSubscriptionsFile(io);
     const { maintain } = await import('../../admin/maintain.ts');
     const results = await withParts(io, ['account'], ({ account }) =>
-      maintain({ inFile, skipProbe }, account),
+      maintain(inFile, account, skipProbe),
     );
     await printResults(results, json, io);
   },

@@ -15,7 +15,7 @@ import { printable } from '../../core/terms/text.ts';
 import { checkFilter, isBlankFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { type Entity, entities } from '../../filter/filter-tree.ts';
-import { type FilterFinding, toFindingJson } from '../../filter/finding.ts';
+import { toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 
 interface FilterFlags {
@@ -23,8 +23,6 @@ interface FilterFlags {
   subscription?: string;
   json?: true;
 }
-
-type Expression = string | undefined;
 
 const checkCommand = defineCommand('check', {
   description: 'Check a filter for errors and possible mistakes.',
@@ -44,7 +42,7 @@ Examples:
   $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"     check a filter
   $ earshot filter check "DeletionDate gt 2026-11-01" --entity DeletedProducts    for deletions
   $ earshot filter check --subscription alps                            check a configured filter`,
-  run: async (io, flags: FilterFlags, expression: Expression) =>
+  run: async (io, flags: FilterFlags, expression: string | undefined) =>
     printCheck(await readFilterArgument(expression, flags, io), flags, io),
 });
 
@@ -63,7 +61,7 @@ Examples:
   $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"
   $ earshot filter explain --subscription alps         explain a configured filter
   $ earshot filter explain "Online eq true" --json     print JSON`,
-  run: async (io, flags: FilterFlags, expression: Expression) => {
+  run: async (io, flags: FilterFlags, expression: string | undefined) => {
     const { text, entity } = await readFilterArgument(expression, flags, io);
     const filter = readFilter(text, entity, io);
     const words = filter === null ? ['All products match.'] : describeFilter(filter);
@@ -130,7 +128,7 @@ interface FilterArgument {
 
 /** Returns the filter of the expression or the subscription. Throws `usage` for neither, both, or an unknown name. */
 async function readFilterArgument(
-  expression: Expression,
+  expression: string | undefined,
   { subscription, entity }: FilterFlags,
   io: FilterIo,
 ): Promise<FilterArgument> {
@@ -172,27 +170,17 @@ async function ofSubscription(
   return { text: found.filter, entity: entity ?? own };
 }
 
-/** A filter with its findings. */
-export interface FilterReport {
-  name: string;
-  entity: Entity;
-  filter: string;
-  /** At least one, in order of position in the text. */
-  findings: readonly FilterFinding[];
-}
-
 /** Entities that a filter for these events applies to: deletions have an entity of their own (facts, filters). */
 export function entitiesOf(events: readonly string[]): Entity[] {
   const entities: Entity[] = events.some((event) => event !== 'deleted') ? ['Products'] : [];
   return events.includes('deleted') ? [...entities, 'DeletedProducts'] : entities;
 }
 
-/** Returns the findings about a subscription's filter, by entity; none for a blank filter. */
-export function checkSubscriptionFilter({
-  name,
-  events,
-  filter,
-}: Pick<DesiredSubscription, 'name' | 'events' | 'filter'>): FilterReport[] {
+/** Returns the findings about a subscription's filter, by entity and position; none for a blank filter. */
+export function checkSubscriptionFilter(
+  subscription: Pick<DesiredSubscription, 'name' | 'events' | 'filter'>,
+) {
+  const { name, events, filter } = subscription;
   if (isBlankFilter(filter)) return [];
   return entitiesOf(events)
     .map((entity) => ({ name, entity, filter, findings: checkFilter(filter, entity).findings }))

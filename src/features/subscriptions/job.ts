@@ -62,10 +62,8 @@ export async function maintenanceRound(
   const release = await store.acquireLock('subscriptions', { waitMs: 0 });
   try {
     const context = createAccountContext(config, store, io);
-    return await maintain(
-      { inFile },
-      { ...context, probe: toleratingConnectionFault(context.probe) },
-    );
+    const probe = toleratingConnectionFault(context.probe);
+    return await maintain(inFile, { ...context, probe });
   } finally {
     release();
   }

@@ -104,6 +104,8 @@ Examples:
   run: register,
 });
 
+const isReadOnly = ({ dryRun, check }: RegisterFlags) => dryRun === true || check === true;
+
 /** Opens the account after flags, file and configuration have been checked. */
 export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io);
@@ -114,7 +116,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   );
   const { name = defaultSubscriptionName } = { name: subscription };
   if (isStated && file?.some((one) => one.name === name)) throw describedTwice(name);
-  const readOnly = (flags.dryRun || flags.check) ?? false;
+  const readOnly = isReadOnly(flags);
   if (flags.json && !(flags.yes || readOnly)) {
     throw new AppError(
       'usage',
@@ -134,7 +136,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
     const shown = filter === undefined || flags.json ? null : one;
     const namesInFile = file === null ? undefined : new Set(file.map((entry) => entry.name));
     const options = { desired, ...(namesInFile && { namesInFile }), prune: flags.prune === true };
-    await planAndApply({ options, shown, readOnly }, flags, account, config, io);
+    await planAndApply(options, shown, flags, account, config, io);
   };
   await withParts(io, ['account'], withAccount, { account: { readOnly, publicUrl } });
 }
@@ -160,15 +162,10 @@ function desiredOf(
   return [...inFile, ...stored];
 }
 
-interface Desired {
-  options: ApplyOptions;
-  /** Subscription whose filter is printed with its number of matches. */
-  shown: DesiredSubscription | null;
-  readOnly: boolean;
-}
-
+/** Prints `shown` with the number of matches of its filter. */
 async function planAndApply(
-  { options, shown, readOnly }: Desired,
+  options: ApplyOptions,
+  shown: DesiredSubscription | null,
   flags: RegisterFlags,
   account: OpenedAccount,
   config: CompleteAccountConfig,
@@ -188,7 +185,7 @@ async function planAndApply(
       : isTooLarge
         ? limitReached(counts, account.limits, unused)
         : null;
-  const applies = !readOnly && fault === null;
+  const applies = !isReadOnly(flags) && fault === null;
   const { limits, publicUrl } = account;
   if (!flags.json) await writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
   if (applies) await apply(plan, options, flags, account, io);

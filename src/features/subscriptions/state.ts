@@ -104,16 +104,14 @@ export function isRunning({ registration, id }: SubscriptionState): boolean {
   return status === 'running' && id !== null && pausedSeenAtUs === null && !unfinished;
 }
 
-export interface SubscriptionSources {
+interface Sources extends Pick<SubscriptionState, 'maintenance' | 'reconcile'> {
   administration: AdministrationReader;
   completeness: CompletenessReader;
-  maintenance: boolean;
-  reconcile: boolean;
 }
 
 /** Reads the registered subscriptions, by name. Rejects with `unavailable`. */
 export async function readSubscriptions(
-  { administration, completeness, ...automatic }: SubscriptionSources,
+  { administration, completeness, ...automatic }: Sources,
   nowUs: number,
 ): Promise<SubscriptionState[]> {
   const sinceUs = hourOf(nowUs - comparisonHorizonUs);

@@ -13,7 +13,8 @@ import {
   serviceError,
 } from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
-import type { ListingReading, ReadPage, readListing } from './page-readers.ts';
+import { minuteUs } from '../core/terms/dates.ts';
+import type { createReadPage, ListingReading, ReadPage } from './page-readers.ts';
 
 /** Timeouts and retries. */
 export const listingTiming = {
@@ -48,13 +49,6 @@ export interface PageQuestion {
   /** Called before the next request after a page that was too large. */
   onTooLarge?: () => void;
 }
-
-/** Calls `readListing`. */
-export type ReadListingPage = (
-  name: 'readListing',
-  bytes: Uint8Array,
-  reading: ListingReading,
-) => Promise<{ result: ReturnType<typeof readListing>; bytes: Uint8Array }>;
 
 /** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1). */
 const pageBytesMax = 8 * 2 ** 20;
@@ -100,7 +94,7 @@ interface PageRequestsOptions {
   size: PageSize;
   random: () => number;
   timing: ListingTiming;
-  readPage: ReadListingPage;
+  readPage: ReturnType<typeof createReadPage>;
   onRetry?: ((trouble: ListingRetry) => void) | undefined;
 }
 
@@ -235,7 +229,7 @@ function refusalOf(answer: OutboundAnswer, { purpose, url }: SentQuestion): AppE
 
 /** Clock and timer. */
 export interface Time {
-  nowMs: () => number;
+  nowUs: () => number;
   /** Resolves early when the signal is aborted. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -249,9 +243,9 @@ export function createPacedRequests(options: {
   time: Time;
 }) {
   const { client, time } = options;
-  const intervalMs = 60_000 / options.requestsPerMinute;
+  const intervalUs = minuteUs / options.requestsPerMinute;
   let requestCount = 0;
-  let startedMs: number | null = null;
+  let startedUs: number | null = null;
   let turn = Promise.resolve();
 
   /** Rejects with the signal's reason. */
@@ -263,10 +257,10 @@ export function createPacedRequests(options: {
   }
 
   async function sendNow(request: OutboundRequest, signal: AbortSignal) {
-    const restMs = startedMs === null ? 0 : startedMs + intervalMs - time.nowMs();
+    const restUs = startedUs === null ? 0 : startedUs + intervalUs - time.nowUs();
     // Limited, in case the clock was set back.
-    await wait(Math.ceil(Math.min(restMs, intervalMs)), signal);
-    startedMs = time.nowMs();
+    await wait(Math.ceil(Math.min(restUs, intervalUs) / 1_000), signal);
+    startedUs = time.nowUs();
     requestCount += 1;
     return client({ ...request, signal });
   }

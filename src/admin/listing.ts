@@ -14,10 +14,9 @@ import {
   listingSizes,
   listingTiming,
   type PageQuestion,
-  type ReadListingPage,
   type Time,
 } from './listing-requests.ts';
-import type { ListingPart } from './page-readers.ts';
+import { createReadPage, type ListingPart } from './page-readers.ts';
 import { catalogue } from './subscription-client.ts';
 
 /** Query for events of one kind with a date within [fromUs, toUs), of products that match. */
@@ -68,7 +67,6 @@ export interface CatalogueListingOptions extends Time {
   fetch: typeof fetch;
   random: () => number;
   requestsPerMinute: number;
-  readPage: ReadListingPage;
   timing?: Partial<ListingTiming>;
   /** Page sizes (`$top`), largest first: repeated failures select the next one. */
   sizes?: readonly number[];
@@ -89,7 +87,8 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
   });
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
-  const ask = createPageRequests({ ...options, requests, size: createPageSize(sizes), timing });
+  const [size, readPage] = [createPageSize(sizes), createReadPage()];
+  const ask = createPageRequests({ ...options, requests, size, timing, readPage });
   let unreadableRecords = 0;
   let undecided = 0;
 

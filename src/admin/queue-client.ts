@@ -35,8 +35,7 @@ export function openPullQueue(
     ...{ ...catalogue, fetch, random, retries: 0 },
     timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
   });
-  const time = { nowMs: () => nowUs() / 1_000, pause };
-  const requests = createPacedRequests({ client, requestsPerMinute, time });
+  const requests = createPacedRequests({ client, requestsPerMinute, time: { nowUs, pause } });
   const unlimited = new AbortController().signal;
   return createPullQueue({
     ...{ catalogueUrl, tokens },

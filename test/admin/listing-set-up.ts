@@ -8,7 +8,6 @@ import {
   type ListingPage,
   type ListingQuery,
 } from '../../src/admin/listing.ts';
-import { createReadPage } from '../../src/admin/page-readers.ts';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import {
@@ -113,8 +112,7 @@ export function listingOf(catalogueUrl: string, own: Partial<CatalogueListingOpt
     },
     random: () => 0.5,
     requestsPerMinute: 60,
-    readPage: createReadPage(),
-    nowMs: () => nowMs,
+    nowUs: () => nowMs * 1_000,
     pause: async (ms) => {
       nowMs += ms;
     },

@@ -5,7 +5,6 @@ import {
   type ProductListing,
 } from '../../admin/listing.ts';
 import type { ListingRetry } from '../../admin/listing-requests.ts';
-import { createReadPage } from '../../admin/page-readers.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from '../../core/cli/io.ts';
 import { hourOf, hourUs } from '../../core/terms/dates.ts';
 import {
@@ -50,8 +49,7 @@ export function openListing(
     fetch,
     random: io.random,
     requestsPerMinute,
-    readPage: createReadPage(),
-    nowMs: () => io.nowUs() / 1_000,
+    nowUs: io.nowUs,
     pause,
     onRetry,
     ...more,

@@ -6,7 +6,6 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { threadCpuUsage } from 'node:process';
 import { createCatalogueListing } from '../../../src/admin/listing.ts';
-import { createReadPage } from '../../../src/admin/page-readers.ts';
 import { createPullQueue } from '../../../src/admin/queue-client.ts';
 import { createOutboundClient } from '../../../src/core/http/outbound-client.ts';
 import { isAppError } from '../../../src/core/terms/app-error.ts';
@@ -94,7 +93,6 @@ function turn() {
 turn();
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const catalogueUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-const readPage = createReadPage();
 const own = { fetch, random: () => 0.5 };
 const tokens = { get: async () => 'token', refused: async () => undefined };
 const client = createOutboundClient({
@@ -106,11 +104,12 @@ const client = createOutboundClient({
 const queue = createPullQueue({ catalogueUrl, tokens, send: client });
 const signal = new AbortController().signal;
 
+const listing = createCatalogueListing({
+  ...{ catalogueUrl, requestsPerMinute: 1e9, ...own },
+  ...{ nowUs: () => 0, pause: async () => undefined },
+});
+
 async function list() {
-  const listing = createCatalogueListing({
-    ...{ catalogueUrl, readPage, requestsPerMinute: 1e9, ...own },
-    ...{ nowMs: () => 0, pause: async () => undefined },
-  });
   const fromUs = Date.parse(date) * 1_000;
   const query = { event: 'created', filter: '', fromUs, toUs: fromUs + 3_600_000_000 } as const;
   const events = [];

@@ -51,9 +51,8 @@ export function createAccountContext(
   const { random, newSecret } = io;
   const { source, pairs } = config.endpoint;
   const accepted = source === 'variables' ? pairs : (readCredentialsFile(dataDir) ?? []);
-  const acquireLock = createAcquireLock(dataDir);
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
-  const tokens = createAccessTokens({ account, dataDir, ...own, acquireLock });
+  const tokens = createAccessTokens({ account, dataDir, ...own });
   const { nowUs, fetch } = createServiceClock(own);
   return {
     client: createSubscriptionClient({ catalogueUrl, tokens, fetch, random }),

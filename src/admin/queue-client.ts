@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type Io, pause } from '../core/cli/io.ts';
 import { createOutboundClient, type OutboundClient } from '../core/http/outbound-client.ts';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
-import { createAcquireLock } from '../store/engine/locks.ts';
 import type { AccessTokens, Account } from './account.ts';
 import { createPacedRequests } from './listing-requests.ts';
 import { createReadPage, type EntryPart } from './page-readers.ts';
@@ -26,11 +25,7 @@ export function openPullQueue(
   { account, dataDir, catalogueUrl, pullRequestsPerMinute: requestsPerMinute }: PullConfig,
   { nowUs, random, fetch }: Pick<Io, 'nowUs' | 'random' | 'fetch'>,
 ): PullQueue {
-  const acquireLock = createAcquireLock(dataDir);
-  const tokens = pausedAfterRefusal(
-    createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock }),
-    nowUs,
-  );
+  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch });
   const client = createOutboundClient({
     ...{ ...catalogue, fetch, random, retries: 0 },
     timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
@@ -38,7 +33,7 @@ export function openPullQueue(
   const requests = createPacedRequests({ client, requestsPerMinute, time: { nowUs, pause } });
   const unlimited = new AbortController().signal;
   return createPullQueue({
-    ...{ catalogueUrl, tokens },
+    ...{ catalogueUrl, tokens: pausedAfterRefusal(tokens, nowUs) },
     send: (request) => requests.send(request, request.signal ?? unlimited),
   });
 }

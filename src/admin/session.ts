@@ -10,6 +10,7 @@ import { isLoopbackHost } from '../core/http/network-address.ts';
 import { foreignText, hintOf } from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import { faultOf, nextStepOf } from '../core/terms/faults.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 import type { AccessTokens, Account, PasswordAccount } from './account.ts';
 import { hostOf } from './endpoint-probe.ts';
 
@@ -19,7 +20,8 @@ export interface AccessTokensOptions {
   dataDir: string;
   nowUs: () => number;
   fetch: typeof fetch;
-  acquireLock: AcquireLock;
+  /** By default, acquires the locks of the data directory. */
+  acquireLock?: AcquireLock;
   /** Waits; tests replace it. */
   wait?: (ms: number) => Promise<unknown>;
 }
@@ -44,7 +46,7 @@ export function createAccessTokens({ account, ...options }: AccessTokensOptions)
 type LoginOptions = AccessTokensOptions & { account: PasswordAccount };
 
 function createSessionTokens(options: LoginOptions): AccessTokens {
-  const { nowUs, acquireLock } = options;
+  const { nowUs, dataDir, acquireLock = createAcquireLock(dataDir) } = options;
   const store = createSessionStore(options);
   const renew = createRenewal(options, store.save);
   let pending: Promise<string> | undefined;

@@ -11,7 +11,6 @@ import {
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/settings.ts';
-import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** 2026-05-01T12:00:00Z, at the beginning of a one-time code's window. */
@@ -51,7 +50,6 @@ export async function startAccount(service: ServiceSettingsInput = {}) {
         dataDir,
         nowUs,
         fetch,
-        acquireLock: createAcquireLock(dataDir),
         ...more,
       }),
     /** Number of token requests, by grant. */

@@ -1,9 +1,7 @@
 /** Random accounts, registrations and desired states, within the account's limits, for property tests. */
 import fc from 'fast-check';
-import type { Registration } from '../../src/admin/account.ts';
 import { countsOf } from '../../src/admin/differences.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
-import type { FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
@@ -18,17 +16,9 @@ import {
   registrationOf,
   startUs,
 } from './samples.ts';
-import type { Cut, RegisterOptions, Situation } from './set-up.ts';
+import type { Cut } from './set-up.ts';
 
-export interface RandomAccount {
-  situation: Situation & { subscriptions: FakeSubscription[]; registrations: Registration[] };
-  options: RegisterOptions;
-  /** Subscriptions that must not change: unmanaged ones, and obsolete managed ones without pruning. */
-  others: FakeSubscription[];
-  unmanaged: FakeSubscription[];
-  /** True when the desired state and `others` together are within the limits. */
-  fits: boolean;
-}
+export type RandomAccount = ReturnType<typeof accountOf>;
 
 /** A call that fails, among this number of calls. */
 export const arbitraryCut = (callsMax: number): fc.Arbitrary<Cut> =>
@@ -116,20 +106,14 @@ const drawn = fc.record({
 type Drawn = typeof drawn extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** Returns accounts within their limits. */
-export function randomAccount(): fc.Arbitrary<RandomAccount> {
+export function randomAccount() {
   return drawn.map(accountOf).filter(({ situation: { subscriptions, limits } }) => {
     const { running, total } = countsOf(subscriptions);
-    return limits !== undefined && running <= limits.runningMax && total <= limits.totalMax;
+    return running <= limits.runningMax && total <= limits.totalMax;
   });
 }
 
-function accountOf({
-  limits,
-  prune,
-  desired,
-  showsLastNotification,
-  ...raw
-}: Drawn): RandomAccount {
+function accountOf({ limits, prune, desired, showsLastNotification, ...raw }: Drawn) {
   const ours = raw.ours.map(({ place, fields, ...one }, i) => {
     // A slash at the end of the endpoint is no difference.
     const endpoint = `${place.replace(/\/$/, '')}/notifications/${one.name}${place.endsWith('/') ? '/' : ''}`;
@@ -139,11 +123,8 @@ function accountOf({
   const registrations = raw.registrations.map(({ goneId, hasGap: _, ...known }) => {
     const own = ours.find((one) => one.isRemembered && one.name === known.name)?.subscription;
     return registrationOf({
-      ...{
-        ...known,
-        origin: 'file',
-        subscriptionId: own?.id ?? (goneId && `${goneId}-${known.name}`),
-      },
+      ...{ ...known, origin: 'file' },
+      subscriptionId: own?.id ?? (goneId && `${goneId}-${known.name}`),
       // The digest of the credentials in the catalogue; any value when the subscription is gone.
       credentialsDigest: own?.credentials === otherCredentials ? otherDigest : digest,
     });
@@ -175,7 +156,10 @@ function accountOf({
       ...{ limits, showsLastNotification },
     },
     options: { desired, prune },
-    ...{ others, unmanaged: alive(ours.filter((one) => !isManaged(one))) },
+    /** Subscriptions that must not change: unmanaged ones, and obsolete managed ones without pruning. */
+    others,
+    unmanaged: alive(ours.filter((one) => !isManaged(one))),
+    /** True when the desired state and `others` together are within the limits. */
     fits: running <= limits.runningMax && total <= limits.totalMax,
   };
 }

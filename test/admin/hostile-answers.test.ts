@@ -96,7 +96,6 @@ it('the identity provider causes at most a failed login, with any JSON and any s
         ...{ username: 'me', password: 'password', totp: undefined },
       },
       ...{ dataDir: '/dev/null/missing', nowUs: () => 0, fetch },
-      acquireLock: async () => () => undefined,
     }).get();
   const names = ['access_token', 'token_type', 'expires_in', 'refresh_token', 'refresh_expires_in'];
   const grantLike = fc.dictionary(

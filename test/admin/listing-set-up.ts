@@ -44,11 +44,6 @@ export function publishedAt(...offsetsUs: number[]): CatalogueRecord[] {
 /** `always`: by `$skip`, even on the last page. */
 export type Links = 'none' | 'skip' | 'token' | 'always';
 
-export interface ListingCatalogue {
-  url: string;
-  requests: { url: URL }[];
-}
-
 /**
  * Answers as the catalogue does, with ties in the order of ids. `records` is called for each
  * request, counted from 0. `answer` can return another answer. `links` is the kind of link to the
@@ -58,8 +53,8 @@ export async function startCatalogue(options: {
   records: (request: number) => readonly CatalogueRecord[];
   answer?: (request: number, url: URL) => Answer | undefined;
   links?: Links;
-}): Promise<ListingCatalogue> {
-  const requests: ListingCatalogue['requests'] = [];
+}) {
+  const requests: { url: URL }[] = [];
   const server = await startServer(({ path }) => {
     const url = new URL(path, server.url);
     const number = requests.push({ url }) - 1;

@@ -69,7 +69,7 @@ describe('reading a queue', () => {
     expect(entry.headers).toContain('request-id');
   });
 
-  it('stores a page that was not acknowledged once, also without the records after three days', async () => {
+  it('stores a page only once if it was not acknowledged, also without the records after three days', async () => {
     const { sandbox, queue, runUntil, drain, rows, published, store } = await openPullSetUp();
     await sandbox.publishNow(20);
     await runUntil(() => true, { queue: cutOff(queue) });

@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/session.ts';
 import type { AcquireLock } from '../../src/core/host/job.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
-import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { wholeTextOf } from '../core/config/environment.ts';
 import { type Answer, startServer } from '../core/http/answering-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -159,7 +158,7 @@ describe('the session file', () => {
     const account = await startAccount();
     const dataDir = join(account.dataDir, 'file', 'missing');
     writeFileSync(join(account.dataDir, 'file'), '');
-    const tokens = account.tokens({}, { dataDir, acquireLock: createAcquireLock(dataDir) });
+    const tokens = account.tokens({}, { dataDir });
     const first = await tokens.get();
     expect(await tokens.get()).toBe(first);
     await tokens.refused(first);
@@ -173,7 +172,7 @@ describe('a refused token', () => {
     const unused = () => Promise.reject(new Error('Unexpected call.'));
     const tokens = createAccessTokens({
       ...{ account: { kind: 'token', accessToken: 'given-token' }, dataDir: '/nowhere' },
-      ...{ nowUs: () => 0, fetch: unused, acquireLock: unused },
+      ...{ nowUs: () => 0, fetch: unused },
     });
     await tokens.refused('another-token');
     expect([await tokens.get(), await tokens.get()]).toEqual(['given-token', 'given-token']);
@@ -257,7 +256,6 @@ function tokensAt(url: string, changes: object = {}, more: Partial<AccessTokensO
       ...{ password, totp: undefined, ...changes },
     },
     ...{ dataDir, nowUs: () => Date.now() * 1000, fetch, wait: async () => undefined },
-    acquireLock: createAcquireLock(dataDir),
     ...more,
   });
 }

@@ -28,7 +28,6 @@ import {
 import type { CredentialPair } from '../../core/terms/ports.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
 import { checkSubscriptionFilter } from '../subscriptions/filter-command.ts';
@@ -80,8 +79,7 @@ const noAccount = finding(
 function openClient(config: AccountConfig, account: Account, io: Io) {
   const { dataDir, catalogueUrl } = config;
   const { nowUs, fetch, random } = io;
-  const acquireLock = createAcquireLock(dataDir);
-  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
+  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch });
   const timing = { totalTimeoutMs: catalogueTimeoutMs };
   const client = createSubscriptionClient({ catalogueUrl, tokens, fetch, random, timing });
   return { account, tokens, client, queue: openPullQueue({ ...config, account }, io) };

@@ -79,26 +79,24 @@ function encrypted(pem: string): string {
   return createPrivateKey(pem).export(options).toString();
 }
 
-describe('the check of certificate files', () => {
-  const find = (given: KeyedCertificate, host: string | undefined) =>
-    checkCertificate({ kind: 'files', ...createFolder(given).files }, { host, dataDir: '', nowUs });
+const find = (given: KeyedCertificate, host: string | undefined) =>
+  checkCertificate({ kind: 'files', ...createFolder(given).files }, { host, dataDir: '', nowUs });
 
-  it('is ok when they match each other and the name, and fails with the reason', async () => {
-    const text = 'Key and certificate match. Valid until 2026-05-31.';
-    for (const host of [...hosts, undefined]) {
-      expect(find(pair, host)).toMatchObject({ level: 'ok', text });
-    }
-    const own = await createSelfSigned();
-    for (const [given, host, fault] of [
-      [pair, 'earshot.example.org', 'certificate-name'],
-      [expired, 'localhost', 'certificate-expired'],
-      [own, 'localhost', 'certificate-untrusted'],
-    ] as const) {
-      const clause = expect.stringContaining(`fullchain.pem: ${faultCalled(fault)?.clause}`);
-      const expected = { level: 'critical', text: clause, code: 'configuration' };
-      expect(find(given, host)).toMatchObject(expected);
-    }
-  });
+it('the check of certificate files is ok when they match each other and the name, and fails with the reason', async () => {
+  const text = 'Key and certificate match. Valid until 2026-05-31.';
+  for (const host of [...hosts, undefined]) {
+    expect(find(pair, host)).toMatchObject({ level: 'ok', text });
+  }
+  const own = await createSelfSigned();
+  for (const [given, host, fault] of [
+    [pair, 'earshot.example.org', 'certificate-name'],
+    [expired, 'localhost', 'certificate-expired'],
+    [own, 'localhost', 'certificate-untrusted'],
+  ] as const) {
+    const clause = expect.stringContaining(`fullchain.pem: ${faultCalled(fault)?.clause}`);
+    const expected = { level: 'critical', text: clause, code: 'configuration' };
+    expect(find(given, host)).toMatchObject(expected);
+  }
 });
 
 const faultCalled = (code: string) => allFaults.find((one) => one.code === code);

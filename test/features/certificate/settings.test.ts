@@ -126,16 +126,14 @@ describe('the configuration of `earshot certificate`', () => {
   });
 });
 
-describe('HTTPS', () => {
-  const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
+const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
 
-  it.each<[Env, RegExp]>([
-    [
-      { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
-      /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
-    ],
-    [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
-  ])('with %j is refused', (env, problem) => {
-    expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
-  });
+it.each<[Env, RegExp]>([
+  [
+    { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
+    /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
+  ],
+  [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
+])('HTTPS with %j is refused', (env, problem) => {
+  expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
 });

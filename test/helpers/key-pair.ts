@@ -22,6 +22,6 @@ export async function writeKeyPair(
   const { caPem, keyPair } = await createKeyPair(validity);
   const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
   writeFileSync(files.cert, keyPair.cert);
-  writeFileSync(files.key, keyPair.key);
+  writeFileSync(files.key, keyPair.key, { mode: 0o600 });
   return { caPem, files };
 }

@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../../src/core/terms/evaluation.ts';
 import { expectEnd, printedJson, runCommand } from '../../helpers/fake-io.ts';
 import { freePort } from '../../helpers/free-ports.ts';
+import { writeKeyPair } from '../../helpers/key-pair.ts';
 import { hasPebble, startPebble } from '../../helpers/pebble.ts';
-import { createReceiverContext } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const dayUs = 86_400_000_000;
@@ -105,10 +105,8 @@ describe.skipIf(!hasPebble)('earshot certificate (needs pebble)', { timeout: 60_
 });
 
 it('earshot certificate show shows certificate files, too', async () => {
-  const folder = temporaryDirectory();
-  await createReceiverContext(folder);
-  const [cert, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')];
-  const env = { EARSHOT_TLS_CERT: cert, EARSHOT_TLS_KEY: key };
+  const { files } = await writeKeyPair(temporaryDirectory());
+  const env = { EARSHOT_TLS_CERT: files.cert, EARSHOT_TLS_KEY: files.key };
   const nowUs = () => Date.now() * 1000;
   expect(await printedJson(runCommand('certificate show --json', { env, nowUs }))).toMatchObject({
     ...{ source: 'files', names: ['localhost', '127.0.0.1'], daysLeft: 29 },

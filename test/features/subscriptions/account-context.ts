@@ -9,9 +9,9 @@ import { serve } from '../../../src/receiver/serve.ts';
 import { startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { type FakeIoOptions, runCommand, testIo, type Words } from '../../helpers/fake-io.ts';
+import { writeKeyPair } from '../../helpers/key-pair.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
-import { createReceiverContext } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
@@ -22,14 +22,16 @@ export type AccountContext = Awaited<ReturnType<typeof openAccountContext>>;
 /** Opens the context; everything is closed when the test has finished. */
 export async function openAccountContext(options: { sandbox?: Partial<SandboxOptions> } = {}) {
   const folder = temporaryDirectory();
-  const { dataDir, ca } = await createReceiverContext(folder);
-  writeFileSync(join(folder, 'authority.pem'), ca);
+  const dataDir = join(folder, 'data');
+  const { caPem, files } = await writeKeyPair(folder);
+  const ca = join(folder, 'authority.pem');
+  writeFileSync(ca, caPem);
   const sandbox = await startSandbox({
     account,
     now: Date.now,
     ratePerSecond: 50,
     count: 0,
-    trustedCaPems: [ca],
+    trustedCaPems: [caPem],
     ...options.sandbox,
   });
   onTestFinished(() => sandbox.close());
@@ -37,9 +39,9 @@ export async function openAccountContext(options: { sandbox?: Partial<SandboxOpt
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: '127.0.0.1:0',
     EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
-    EARSHOT_TLS_CERT: join(folder, 'certificate.pem'),
-    EARSHOT_TLS_KEY: join(folder, 'key.pem'),
-    EARSHOT_PROBE_CA: join(folder, 'authority.pem'),
+    EARSHOT_TLS_CERT: files.cert,
+    EARSHOT_TLS_KEY: files.key,
+    EARSHOT_PROBE_CA: ca,
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_TOKEN_URL: sandbox.tokenUrl,
     EARSHOT_ACCOUNT_USERNAME: account.username,

@@ -104,12 +104,8 @@ export function applyEntries(
     if (entry.number !== applied + 1) throw new Error(`Entry ${applied + 1} is missing.`);
     const content = decodeEntry(entry);
     if (content.kind === 'deliveries') deliveries += content.deliveries.length;
-    const isInCheckpoint = entry.number <= place.stateFrom;
-    const results =
-      isInCheckpoint && content.kind === 'changes'
-        ? null
-        : apply(database, content, entry.outcomes, changes);
-    if (results !== null) saveResult(database, entry.number, results);
+    const isInCheckpoint = content.kind === 'changes' && entry.number <= place.stateFrom;
+    if (!isInCheckpoint) apply(database, entry, content, changes);
     ({ number: applied, batchId } = entry);
   }
   prepared(database, 'UPDATE shared_log SET applied = ?, batch_id = ?').run(applied, batchId);
@@ -118,22 +114,16 @@ export function applyEntries(
 
 function apply(
   database: Database,
+  { number, outcomes }: LogEntry,
   content: EntryContent,
-  outcomes: readonly ItemOutcome[],
   changes: ReadonlyMap<string, Operation<Database>>,
-): ChangeResult[] | null {
-  switch (content.kind) {
-    case 'deliveries':
-      applyDeliveries(database, content.deliveries, outcomes);
-      return null;
-    case 'recovered':
-      applyRecovered(database, content, outcomes);
-      return null;
-    case 'rows':
-      writePart(database, content.part);
-      return null;
-    case 'changes':
-      return content.changes.map((change) => applyChange(database, change, changes));
+): void {
+  if (content.kind === 'deliveries') applyDeliveries(database, content.deliveries, outcomes);
+  else if (content.kind === 'recovered') applyRecovered(database, content, outcomes);
+  else if (content.kind === 'rows') writePart(database, content.part);
+  else {
+    const results = content.changes.map((change) => applyChange(database, change, changes));
+    saveResult(database, number, results);
   }
 }
 
@@ -143,10 +133,9 @@ function applyDeliveries(
   outcomes: readonly ItemOutcome[],
 ): void {
   const bodies = createBodyWriter(database);
-  let start = 0;
+  const left = outcomes.values();
   for (const delivery of deliveries) {
-    const own = outcomes.slice(start, start + delivery.notifications.length);
-    start += own.length;
+    const own = [...left.take(delivery.notifications.length)];
     applyDelivery(database, bodies, delivery, own);
   }
   bodies.end();

@@ -89,11 +89,9 @@ const ownLeases: Record<string, string> = {
   'pruning.removeSelected': 'prune',
 };
 
-interface WaitingChange {
+interface WaitingChange extends Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> {
   change: Change;
   lease: LeaseTerm | null;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
 }
 
 interface NodeChangesOptions extends NodeOptions {
@@ -127,11 +125,10 @@ export class NodeChanges implements Caller {
   }
 
   #enqueue(op: string, args: readonly unknown[]): Promise<unknown> {
-    const lease = this.#leaseOf(op);
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ change: { op, args }, lease, resolve, reject });
-      this.#sending ??= Promise.resolve().then(() => this.#send());
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.push({ change: { op, args }, lease: this.#leaseOf(op), resolve, reject });
+    this.#sending ??= Promise.resolve().then(() => this.#send());
+    return promise;
   }
 
   async #send(): Promise<void> {

@@ -10,7 +10,6 @@ import {
   yesOption,
 } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import { captureConsole } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson, writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
@@ -62,7 +61,7 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
     const alerts = await activeAlertsOf(io.features, reader);
     const nowUs = io.nowUs();
     const situation = situationAt(nowUs, alerts);
-    const read = await readSinks({ sinks: reader.sinks, notifications: reader }, delivery);
+    const read = await readSinks(reader, delivery);
     const sinks = read.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) }));
     const config = evaluateConfig({ configFile, receiver: null }, situation);
     if (json)
@@ -114,7 +113,6 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     logger: { info: (fields) => printOutput(io, fields) },
   });
   io.stderr.write(`Sending a sample to ${name}: test delivery ${id}.\n`);
-  const release = captureConsole((text) => printOutput(io, { stderr: text }));
   try {
     const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
     if (answer.kind !== 'acknowledged') {
@@ -127,7 +125,6 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     io.stdout.write(`${name} acknowledged the test delivery ${id}.\n`);
   } finally {
     await target.close();
-    release();
   }
 }
 

@@ -9,7 +9,7 @@ import { evaluateConfig, itemTable, readItems, sinkSection, sinkTable } from './
 /** Dead letters, and failed deliveries, shown of each sink. */
 const itemsShown = { dead: 50, waiting: 5 };
 
-export const sinksPage: PageRoute = {
+const sinksPage: PageRoute = {
   path: '/sinks',
   label: 'Sinks',
   group: 'operation',

@@ -59,12 +59,6 @@ export const sinkSchema = z.object({
 export type EvaluatedSink = z.infer<typeof sinkSchema>;
 export type SinkState = Omit<EvaluatedSink, 'evaluation'>;
 
-/** Sources of the state. */
-export interface SinkSources {
-  sinks: Pick<SinkReader, 'counts'>;
-  notifications: Pick<NotificationLog, 'find' | 'lastPosition'>;
-}
-
 /** State of a sink that has never started. */
 const unused = {
   ...{ position: null, waiting: 0, failed: 0, dead: 0, isReplaying: false, delivered: 0 },
@@ -74,17 +68,16 @@ const unused = {
 
 /** Reads the states of all sinks, by name. Rejects with `unavailable`. */
 export async function readSinks(
-  { sinks, notifications }: SinkSources,
+  store: Pick<NotificationLog, 'find' | 'lastPosition'> & { sinks: Pick<SinkReader, 'counts'> },
   { names, kinds, faults, fault }: DeliveryState,
 ): Promise<SinkState[]> {
-  const counts = new Map((await sinks.counts()).map(({ sink, ...own }) => [sink, own]));
-  const lastPosition = await notifications.lastPosition();
+  const counts = new Map((await store.sinks.counts()).map(({ sink, ...own }) => [sink, own]));
+  const lastPosition = await store.lastPosition();
   const known = new Set([...(names ?? []), ...counts.keys()]);
   const states = [...known].toSorted().map(async (name): Promise<SinkState> => {
     const own = counts.get(name) ?? unused;
     const { position, oldestWaitingAtUs } = own;
-    const unread =
-      position === null ? null : await firstOf(notifications, { afterPosition: position });
+    const unread = position === null ? null : await firstOf(store, { afterPosition: position });
     const oldest = [oldestWaitingAtUs, unread?.receivedAtUs ?? null].filter((us) => us !== null);
     const isSetUp = names?.includes(name) ?? null;
     return {

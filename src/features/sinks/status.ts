@@ -48,10 +48,7 @@ async function readDelivery({ running, io }: StatusSources): Promise<DeliverySta
 }
 
 const readStates = async (sources: StatusSources): Promise<SinkState[]> =>
-  readSinks(
-    { sinks: sources.store.sinks, notifications: sources.store },
-    await readDelivery(sources),
-  );
+  readSinks(sources.store, await readDelivery(sources));
 
 const labels = { sink: 'name of the sink' };
 

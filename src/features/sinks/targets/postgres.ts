@@ -141,29 +141,28 @@ async function loadPg() {
   return (await import('pg')).default;
 }
 
-/** Writes to the server that worked last. If it fails, the others are tried in turn. */
+/** Writes to the server that worked last. If it fails, the others are tried. */
 function openPostgres(
   settings: PostgresSettings,
   sink: { name: string; timeoutMs: number },
 ): Target {
   const servers = settings.urls.map((url) => openServer(url, settings, sink));
-  let first = 0;
+  let preferred: typeof servers = [];
   return {
     deliver: async (document, signal) => {
       const rows = rowsOf(document);
       let answer: TargetAnswer = unavailable('no server is configured');
-      for (let i = 0; i < servers.length && !signal.aborted; i += 1) {
-        const at = (first + i) % servers.length;
-        const server = servers[at];
+      for (const server of new Set([...preferred, ...servers])) {
+        if (signal.aborted) break;
         try {
-          const write = document.test ? server?.tryWrite : server?.write;
-          await Promise.race([write?.(rows, signal), aborted(signal)]);
-          first = at;
+          const write = document.test ? server.tryWrite : server.write;
+          await Promise.race([write(rows, signal), aborted(signal)]);
+          preferred = [server];
           return { kind: 'acknowledged' };
         } catch (error) {
           answer = postgresFault(error, settings);
           if (answer.kind === 'refused') return answer;
-          server?.reset();
+          server.reset();
         }
       }
       return answer;

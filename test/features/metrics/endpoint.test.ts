@@ -1,7 +1,6 @@
 /** `/metrics` as a scraping server sees it. */
 
 import { describe, expect, it } from 'vitest';
-import type { Status } from '../../../src/core/status/status.ts';
 import { statusMetrics as metricsOf } from '../../../src/features/metrics/metric-table.ts';
 import { createMetrics } from '../../../src/features/metrics/metrics.ts';
 import { log, openConsole } from '../../core/api/console-context.ts';
@@ -11,15 +10,11 @@ import { type MetricSample, readScrape } from './metric-samples.ts';
 
 const statusMetrics = metricsOf(statusParts);
 
-async function open(first: Status = sampleStatus()) {
+async function open() {
   const metrics = createMetrics(statusParts, log);
-  let status = first;
-  const context = await openConsole({ metrics, status: async () => status });
+  const context = await openConsole({ metrics });
   const scrape = async () => readScrape((await context.get('/metrics')).text);
-  const stand = (next: Status) => {
-    status = next;
-  };
-  return { ...context, metrics, scrape, stand };
+  return { ...context, metrics, scrape };
 }
 
 const stored = { outcome: 'stored', stored: 2, duplicates: 1 } as const;
@@ -57,17 +52,18 @@ describe('a scrape', () => {
   it('has no values for a subscription before its first comparison', async () => {
     const status = sampleStatus();
     const coverage = status.coverage.map((one) => ({ ...one, state: 'not-compared' as const }));
-    const { scrape } = await open({ ...status, coverage });
-    const { types, samples } = await scrape();
+    const metrics = createMetrics(statusParts, log);
+    const { types, samples } = readScrape(
+      await metrics.scrape(async () => ({ ...status, coverage })),
+    );
     expect(types.has('earshot_coverage_events')).toBe(true);
     expect(samples.filter(({ name }) => name === 'earshot_coverage_events')).toEqual([]);
   });
 
   it('omits unknown values, even when they were known before', async () => {
-    const { scrape, stand } = await open();
+    const { metrics, scrape } = await open();
     await scrape();
-    stand(emptyStatus());
-    const { samples } = await scrape();
+    const { samples } = readScrape(await metrics.scrape(async () => emptyStatus()));
     const names = new Set(samples.map(familyOf));
     const absent = statusMetrics.filter(({ name }) => !names.has(name)).map(({ name }) => name);
     expect(absent.length).toBeGreaterThan(25);
@@ -193,8 +189,7 @@ earshot_build_info{version="0.1.0",node="${process.versions.node}"} 1
 `;
 
 it('each figure of the status has its own metric, in its unit', async () => {
-  const { get } = await openConsole();
-  const { text } = await get('/metrics');
+  const { text } = await (await open()).get('/metrics');
   const names = statusMetrics.map(({ name }) => name);
   const lines = text.split('\n').filter((line) => names.some((n) => line.split(/[{ ]/)[0] === n));
   expect(lines.toSorted()).toEqual(expected.trim().split('\n').toSorted());

@@ -30,10 +30,9 @@ describe('earshot start with pull subscriptions only', () => {
       EARSHOT_ENDPOINT_PASSWORD: 'a long password',
     };
     for (const env of [{}, off, withListener]) {
+      const running = `${dataDir}: process ${process.pid}, reading queues, queries on`;
       const refused = expectRefusal(runWith('start', env), 'Another receiver already uses', 1);
-      expect(await refused).toMatch(
-        `${dataDir}: process ${process.pid}, reading queues, queries on`,
-      );
+      expect(await refused).toMatch(running);
     }
   });
 
@@ -76,17 +75,12 @@ describe('earshot start with pull subscriptions only', () => {
   });
 });
 
-it('earshot admin health of a receiver that only reads queues asks the private listener, without credentials', async () => {
-  const { start, run, consoleUrl } = await openRegistered();
-  await start();
-  const { out } = await expectEnd(run('admin health'), 0);
-  expect(out).toBe(`The receiver accepts notifications (${consoleUrl}).\n`);
-});
-
 describe('earshot status of a receiver that only reads queues', () => {
-  it('shows the receiver, its page and the queue, and needs no certificate', async () => {
+  it('shows the receiver, its page and the queue, and needs no certificate, as admin health', async () => {
     const { start, run, statusOf, consoleUrl } = await openRegistered();
     await start();
+    const { out: health } = await expectEnd(run('admin health'), 0);
+    expect(health).toBe(`The receiver accepts notifications (${consoleUrl}).\n`);
     const queue = async () => (await statusOf()).subscriptions[0]?.queue;
     await expect.poll(queue).toMatchObject({ failure: null });
     const { out } = await expectEnd(run('status --check'), 0);

@@ -35,8 +35,9 @@ export async function startCluster(options: {
   const ports = await freePorts(receivers);
   const nodes = await Promise.all(
     ports.map((port, i) => {
-      const clockOffsetMs = clockOffsetsMs[i] ?? 0;
-      return createNode({ folder, port, name: `node-${i + 1}`, url, env, clockOffsetMs });
+      const name = `node-${i + 1}`;
+      const own = { EARSHOT_NODE: name, EARSHOT_LOG_URL: url, ...env };
+      return createNode(join(folder, name), port, own, clockOffsetsMs[i]);
     }),
   );
   for (const node of nodes) await node.start();
@@ -63,30 +64,20 @@ export async function startCluster(options: {
   };
 }
 
-async function createNode(options: {
-  folder: string;
-  port: number;
-  name: string;
-  url: string;
-  env: Record<string, string>;
-  clockOffsetMs: number;
-}) {
-  const { port, name, url, env, clockOffsetMs } = options;
-  const folder = join(options.folder, name);
+async function createNode(
+  folder: string,
+  port: number,
+  env: Record<string, string>,
+  clockOffsetMs = 0,
+) {
   mkdirSync(folder);
   const context = await createReceiverContext(folder);
   let receiver: SpawnedReceiver | null = null;
   return {
-    ...{ name, port, dataDir: context.dataDir },
+    ...{ port, dataDir: context.dataDir },
     start: async () => {
-      const own = {
-        ...behindProxy,
-        EARSHOT_LISTEN: `127.0.0.1:${port}`,
-        EARSHOT_CONSOLE_LISTEN: 'off',
-        EARSHOT_NODE: name,
-        EARSHOT_LOG_URL: url,
-        ...env,
-      };
+      const listen = { EARSHOT_LISTEN: `127.0.0.1:${port}`, EARSHOT_CONSOLE_LISTEN: 'off' };
+      const own = { ...behindProxy, ...listen, ...env };
       receiver = await context.start(own, clockOffsetMs === 0 ? [] : otherClock(clockOffsetMs));
     },
     /** Kills the process and waits for its end. */
@@ -190,14 +181,12 @@ export async function checkCluster(
     await store.shared?.caughtUp();
     await store.close();
   }
-  const [head] = await query<{ number: string; position: string; entries: string; keys: string }>(
+  const [{ number, entries, keys, position = 0 } = {}] = await query<Record<string, number>>(
     url,
-    `SELECT number, position, (SELECT count(*) FROM earshot.entry) AS entries,
-       (SELECT count(*) FROM earshot.notification_key) AS keys FROM earshot.head`,
+    `SELECT number::int, position::int, (SELECT count(*)::int FROM earshot.entry) AS entries,
+       (SELECT count(*)::int FROM earshot.notification_key) AS keys FROM earshot.head`,
   );
-  const position = Number(head?.position);
-  expect(Number(head?.entries)).toBe(Number(head?.number));
-  expect(Number(head?.keys)).toBe(position);
+  expect([entries, keys]).toEqual([number, position]);
   const [first = '', ...others] = dataDirs;
   const database = new Sqlite(join(first, 'earshot.db'), { readonly: true });
   const rows = database

@@ -119,11 +119,7 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     await expectRefused(refused, 'conflict');
     expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602 });
     expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602, wasMoved: true });
-    const [row] = await query<{ entries: string }>(
-      url,
-      'SELECT count(*) AS entries FROM earshot.entry',
-    );
-    expect(Number(row?.entries)).toBe(2);
+    expect(await query(url, 'SELECT FROM earshot.entry')).toHaveLength(2);
     const again = copyToSharedLog(await copyOptions(url, another.dataDir));
     await expectRefused(again, 'conflict');
   });

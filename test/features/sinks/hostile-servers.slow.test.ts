@@ -23,19 +23,28 @@ async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<stri
     .concat(found.map(({ level, text }) => `${level}: ${text}`));
 }
 
-/** Asserts that all of a table fail with their reasons, and that this thread is never blocked. */
+type Case = [
+  name: string,
+  answer: Parameters<typeof answerOnce>[0],
+  reason: string,
+  greeting?: string,
+];
+
+/** Asserts that servers with these answers fail with the reasons, and that this thread is never blocked. */
 async function expectFailures(
-  cases: readonly [name: string, target: SinkTarget, reason: string][],
+  targetAt: (address: string) => SinkTarget,
+  cases: readonly Case[],
 ): Promise<void> {
   const delayMs = measureDelay();
   const found: (readonly [name: string, failures: string[]])[] = [];
   // A few at a time: each one starts two threads.
   for (let first = 0; first < cases.length; first += 4) {
     const some = cases.slice(first, first + 4);
-    const failures = some.map(async ([name, target, reason]) => {
+    const failures = some.map(async ([name, answer, reason, greeting]) => {
+      const port = await startHostileServer(answerOnce(answer), greeting);
       // Without an expected reason, the server may just not answer.
       const signal = reason === '' ? AbortSignal.timeout(2_000) : never;
-      return [name, await failuresOf(target, signal)] as const;
+      return [name, await failuresOf(targetAt(`127.0.0.1:${port}`), signal)] as const;
     });
     found.push(...(await Promise.all(failures)));
   }
@@ -50,65 +59,49 @@ async function expectFailures(
 }
 
 const never = new AbortController().signal;
+const postgresAt = (address: string) => postgresTarget(`postgres://u:p@${address}/gis`);
+const mqttAt = (address: string) => mqttTarget(`mqtt://${address}`);
+const natsAt = (address: string) => natsTarget(`nats://${address}`);
 
 describe('answers of', () => {
-  it.each([
-    ['make deliveries, tests and checks fail, not the process', hostileAnswers],
-    [
-      'that block the client library, too',
-      blockingAnswers.map(([name, bytes]) => [name, bytes, 'blocked the client library'] as const),
-    ],
-  ])(
-    'a PostgreSQL server %s',
-    async (_what, answers) => {
-      if (answers !== hostileAnswers) passSeconds();
-      const cases = answers.map(async ([name, bytes, reason]) => {
-        const port = await startHostileServer(answerOnce(bytes));
-        const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
-        return [name, target, reason] as [string, SinkTarget, string];
-      });
-      await expectFailures(await Promise.all(cases));
-    },
+  it(
+    'a PostgreSQL server make deliveries, tests and checks fail, not the process',
+    () => expectFailures(postgresAt, hostileAnswers),
     120_000,
   );
 
-  it('an MQTT broker, too', async () => {
-    const answers: [string, Parameters<typeof answerOnce>[0], string][] = [
-      [
-        'a 256 MB packet',
-        { flood: Buffer.from('30ffffff7f', 'hex') },
-        '(used too much memory|did not answer in time|the connection failed)',
-      ],
-      ['a length of five bytes', Buffer.from('20ffffffffff', 'hex'), ''],
-      ['an answer to the login without a body', Buffer.from('2000', 'hex'), ''],
-      ['a packet of type 0', Buffer.from('0000', 'hex'), ''],
-      ['an answer of a web server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), ''],
-    ];
-    const cases = answers.map(async ([name, bytes, reason]) => {
-      const port = await startHostileServer(answerOnce(bytes));
-      return [name, mqttTarget(`mqtt://127.0.0.1:${port}`), reason] as [string, SinkTarget, string];
-    });
-    await expectFailures(await Promise.all(cases));
+  it('a PostgreSQL server that block the client library, too', async () => {
+    passSeconds();
+    const cases = blockingAnswers.map(([name, bytes]): Case => [name, bytes, 'blocked the client']);
+    await expectFailures(postgresAt, cases);
   }, 120_000);
 
-  it('a NATS server, too', async () => {
-    const answers: [string, string, boolean][] = [
-      ['information without end', 'INFO {', true],
-      ['a message of 2 GB', 'INFO {}\r\nMSG a 1 2000000000\r\n', true],
-      ['a message without a size', 'INFO {}\r\nMSG a\r\n', false],
-      ['information that is not JSON', 'INFO {x\r\n', false],
-      ['an answer of a web server', 'HTTP/1.1 400 Bad Request\r\n\r\n', false],
-    ];
-    const cases = answers.map(async ([name, text, isFlood]) => {
-      const bytes = Buffer.from(text);
-      const port = await startHostileServer(
-        answerOnce(isFlood ? { flood: bytes } : bytes),
-        isFlood ? '' : text,
-      );
-      const target = natsTarget(`nats://127.0.0.1:${port}`);
-      return [name, target, ''] as [string, SinkTarget, string];
-    });
-    await expectFailures(await Promise.all(cases));
+  it(
+    'an MQTT broker, too',
+    () =>
+      expectFailures(mqttAt, [
+        [
+          'a 256 MB packet',
+          { flood: Buffer.from('30ffffff7f', 'hex') },
+          '(used too much memory|did not answer in time|the connection failed)',
+        ],
+        ['a length of five bytes', Buffer.from('20ffffffffff', 'hex'), ''],
+        ['an answer to the login without a body', Buffer.from('2000', 'hex'), ''],
+        ['a packet of type 0', Buffer.from('0000', 'hex'), ''],
+        ['an answer of a web server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), ''],
+      ]),
+    120_000,
+  );
+
+  it('a NATS server, too', () => {
+    const floods = ['INFO {', 'INFO {}\r\nMSG a 1 2000000000\r\n'].map(
+      (text): Case => [text, { flood: Buffer.from(text) }, ''],
+    );
+    const greetings = [
+      ...['INFO {}\r\nMSG a\r\n', 'INFO {x\r\n'],
+      'HTTP/1.1 400 Bad Request\r\n\r\n',
+    ].map((text): Case => [text, Buffer.from(text), '', text]);
+    return expectFailures(natsAt, [...floods, ...greetings]);
   }, 120_000);
 
   it('a broker that sends acknowledgements without end do not block this thread', async () => {
@@ -116,7 +109,7 @@ describe('answers of', () => {
     const repeated = Buffer.from('40021234', 'hex');
     const port = await startHostileServer(answerOnce({ flood: accepted, repeated }));
     const delayMs = measureDelay();
-    await failuresOf(mqttTarget(`mqtt://127.0.0.1:${port}`), AbortSignal.timeout(5_000));
+    await failuresOf(mqttAt(`127.0.0.1:${port}`), AbortSignal.timeout(5_000));
     expect(delayMs()).toBeLessThan(250);
   }, 120_000);
 });

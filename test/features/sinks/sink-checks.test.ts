@@ -33,23 +33,18 @@ async function expectPlainWarning(target: SinkTarget, scheme: string): Promise<v
 
 const unused = async () => `127.0.0.1:${await freePort()}`;
 
+const receiver = { startedAtUs: 2, pid: 1, refusing: null, queue: null };
+
 it.each([
-  ['since the start of the receiver', { fault: 'x', modifiedAtUs: 1 }, 2, 'critical', 'are off'],
-  [
-    'after its start',
-    { fault: 'x', modifiedAtUs: 3 },
-    2,
-    'warning',
-    'uses the version of its start',
-  ],
-  ['without a receiver', { fault: 'x', modifiedAtUs: 3 }, null, 'warning', 'is invalid'],
-  ['valid, but changed', { fault: null, modifiedAtUs: 3 }, 2, 'warning', 'has changed'],
-  ['valid', { fault: null, modifiedAtUs: 1 }, 2, 'ok', 'valid'],
-  ['valid, without a receiver', { fault: null, modifiedAtUs: 3 }, null, 'ok', 'valid'],
-])('earshot.config.ts %s', (_name, configFile, startedAtUs, level, text) => {
-  const receiver =
-    startedAtUs === null ? null : { startedAtUs, pid: 1, refusing: null, queue: null };
-  const evaluation = evaluateConfig({ configFile, receiver }, situationAt(4, []));
+  ['faulty since the start of the receiver', 'x', 1, receiver, 'critical', 'are off'],
+  ['faulty since later', 'x', 3, receiver, 'warning', 'uses the version of its start'],
+  ['faulty, without a receiver', 'x', 3, null, 'warning', 'is invalid'],
+  ['valid, but changed', null, 3, receiver, 'warning', 'has changed'],
+  ['valid', null, 1, receiver, 'ok', 'valid'],
+  ['valid, without a receiver', null, 3, null, 'ok', 'valid'],
+])('earshot.config.ts that is %s', (_name, fault, modifiedAtUs, running, level, text) => {
+  const config = { configFile: { fault, modifiedAtUs }, receiver: running };
+  const evaluation = evaluateConfig(config, situationAt(4));
   expect(evaluation).toMatchObject({ level, text: expect.stringContaining(text) });
 });
 

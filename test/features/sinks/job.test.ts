@@ -35,40 +35,35 @@ async function serve(
 
 describe('the sinks of a receiver', () => {
   it('are reported to the watchdog, also when there are none', async () => {
-    const { state: none } = await serve(null);
     const fine = { kinds: new Map(), faults: new Map(), fault: null };
-    expect(none()).toEqual({ ...fine, names: [] });
-    const { state: deliveryState } = await serve(file("{ act: { command: ['true'] } }"));
+    expect((await serve(null)).state()).toEqual({ ...fine, names: [] });
+    const { state } = await serve(file("{ act: { command: ['true'] } }"));
     const kinds = new Map([['act', 'command']]);
-    expect(deliveryState()).toEqual({ ...fine, names: ['act'], kinds });
+    expect(state()).toEqual({ ...fine, names: ['act'], kinds });
   });
 
   it('are an unknown list and a fault with its reason when the file is invalid', async () => {
-    const { state: deliveryState } = await serve(file('{ act: {} }'));
+    const { state } = await serve(file('{ act: {} }'));
     const fault = expect.stringMatching(/earshot\.config\.ts[\s\S]*act/);
-    expect(deliveryState()).toMatchObject({ names: null, fault });
+    expect(state()).toMatchObject({ names: null, fault });
   });
 
   it('start except for the faulty ones, whose reasons are logged and reported to the watchdog', async () => {
-    const {
-      state: deliveryState,
-      lines,
-      store,
-    } = await serve(
-      file(`{
-        act: { command: ['true'], from: 'start' },
-        odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
-        hook: { webhook: 'https://a.example', from: 'start', secretFile: 'gone' },
-      }`),
-      async (_dataDir, store) => {
+    const sinks = `{
+      act: { command: ['true'], from: 'start' },
+      odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
+      hook: { webhook: 'https://a.example', from: 'start', secretFile: 'gone' },
+    }`;
+    const { state, lines, store } = await serve(
+      file(sinks),
+      async (_dataDir, { accept, sinks }) => {
         const items = [{ position: 1, productId: 'product-1' }];
         const from = { sink: 'hook', replayId: null, after: 0, upTo: 1 };
-        await store.accept(delivery(notification(1)));
-        await store.accept(delivery(notification(2)));
-        await store.sinks.enqueue({ ...from, items, atUs: 0 });
+        for (const number of [1, 2]) await accept(delivery(notification(number)));
+        await sinks.enqueue({ ...from, items, atUs: 0 });
       },
     );
-    const { names, faults = new Map(), fault } = deliveryState();
+    const { names, faults = new Map(), fault } = state();
     expect({ names, fault }).toEqual({ names: ['act', 'hook', 'odd'], fault: null });
     expect([...faults]).toEqual([
       ['hook', expect.stringMatching(/^sinks\.hook\.secretFile: .* \(ENOENT\)/)],
@@ -100,8 +95,8 @@ describe('the sinks of a receiver', () => {
   it('have a fault when the lock file cannot be used', async () => {
     const act = "{ act: { command: ['true'], from: 'start' } }";
     const blocked = (dataDir: string) => mkdirSync(join(dataDir, 'sinks.lock'));
-    const { state: deliveryState } = await serve(file(act), blocked);
-    await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
-    expect(deliveryState().names).toEqual(['act']);
+    const { state } = await serve(file(act), blocked);
+    await vi.waitFor(() => expect(state().fault).toContain('sinks.lock'));
+    expect(state().names).toEqual(['act']);
   });
 });

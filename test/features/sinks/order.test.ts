@@ -67,14 +67,8 @@ describe('a sink', () => {
   });
 
   it('that hangs for an hour does not delay the others, and receives the waiting items afterwards', async () => {
-    const {
-      accept,
-      start,
-      hook: hanging,
-      items,
-      isDone,
-      time,
-    } = await openHookContext(() => 'hang');
+    const context = await openHookContext(() => 'hang');
+    const { accept, start, hook: hanging, items, isDone, time } = context;
     const other = await startHook();
     start(
       definition(webhookTarget(hanging.url), { name: 'hanging', timeoutMs: 30_000 }),

@@ -21,18 +21,8 @@ const at = (minute: number) =>
 
 const id = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-const polygon = (west: number) => ({
-  type: 'Polygon',
-  coordinates: [
-    [
-      [west, 40],
-      [west + 10, 40],
-      [west + 10, 50],
-      [west, 50],
-      [west, 40],
-    ],
-  ],
-});
+const polygon = (west: number) =>
+  `POLYGON ((${west} 40, ${west + 10} 40, ${west + 10} 50, ${west} 50, ${west} 40))`;
 
 function alive(ProductId: string, minute: number, more: object = {}) {
   const ProductName = 'S2A_MSIL2A_20260101T000000_N0511_R022_T32TQM_20260101T000000.SAFE';
@@ -59,13 +49,13 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
 
   async function openContext(url: string, fields: Partial<PostgresTarget> = {}) {
     const context = await openSinkContext();
-    const target = postgresTarget(url, fields);
-    const sink = definition(target, { concurrency: 16, attemptsMax: 1 });
+    const sink = definition(postgresTarget(url, fields), { concurrency: 16, attemptsMax: 1 });
+    context.start(sink);
     const deliver = async (...notifications: object[]) => {
       for (const one of notifications) await context.accept({ ...one });
       await expect.poll(() => context.isDone(), { timeout: 20_000 }).toBe(true);
     };
-    return { ...context, sink, running: context.start(sink), deliver };
+    return { ...context, deliver };
   }
 
   it('has the same columns as the product index, for every form of a record', async () => {
@@ -119,12 +109,10 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
 
   it('has the states of the product index, in any order of notifications, and after a replay', async () => {
     const url = await createSpatialDatabase(server());
-    const events = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), {
-      minLength: 1,
-      maxLength: 6,
-    });
+    const lengths = { minLength: 1, maxLength: 6 };
+    const events = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), lengths);
     const cases = fc.sample(events, { numRuns: 150, seed: 4 });
-    const { accept, deliver, dataDir, store } = await openContext(url);
+    const { accept, deliver, dataDir, store, replay } = await openContext(url);
     await Promise.all(
       cases.flatMap((minutes, i) =>
         // Every third state is a deletion; equal states are not compared, because the index does it otherwise.
@@ -156,9 +144,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
       rows.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
     const marked = await rowsOf(url);
     expect(byId(marked.map(stateOf))).toEqual(byId(expected));
-    const replay = { filter: '', sinceUs: null, untilUs: null, afterPosition: 0, requestedAtUs: 1 };
-    const lastPosition = await store.lastPosition();
-    await store.sinks.addReplay({ sink: 'sink', ...replay, lastPosition });
+    const { lastPosition } = await replay();
     const delivered = async () => (await store.sinks.counts()).map((one) => one.delivered);
     await expect.poll(delivered, { timeout: 20_000 }).toEqual([2 * lastPosition]);
     // Not even `updated_at` changes.
@@ -189,7 +175,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
 
   it('stores each notification once, also in a replay', async () => {
     const url = await createSpatialDatabase(server());
-    const { deliver, store } = await openContext(url, { notifications: 'events' });
+    const { deliver, store, replay } = await openContext(url, { notifications: 'events' });
     await deliver(alive(id(1), 3), alive(id(1), 2), gone(id(2), 2));
     const rows = await rowsOf(url, 'events');
     expect(rows).toMatchObject([
@@ -197,8 +183,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
       { position: '2', source: 'push', subscription: 'default', sink: 'sink' },
       { position: '3', event: 'deleted', value: { DeletionCause: 'x' } },
     ]);
-    const bounds = { filter: '', sinceUs: null, untilUs: null, requestedAtUs: 1 };
-    await store.sinks.addReplay({ sink: 'sink', ...bounds, afterPosition: 0, lastPosition: 3 });
+    await replay();
     await expect.poll(async () => (await store.sinks.counts())[0]?.delivered).toBe(6);
     expect(await rowsOf(url, 'events')).toEqual(rows);
   });
@@ -206,15 +191,12 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
   it('stores footprints as GeoJSON without PostGIS, cut at the antimeridian', async () => {
     const url = await createDatabase(server());
     const { deliver } = await openContext(url);
-    await deliver(alive(id(1), 1, { GeoFootprint: polygon(175) }), alive(id(2), 1));
+    await deliver(alive(id(1), 1, { Footprint: polygon(175) }), alive(id(2), 1));
     const [row, without] = await rowsOf(url);
     expect(row?.footprint).toMatchObject({ type: 'MultiPolygon' });
     expect(without?.footprint).toBeNull();
-    const columns = await query(
-      url,
-      "SELECT data_type FROM information_schema.columns WHERE column_name = 'footprint'",
-    );
-    expect(columns).toEqual([{ data_type: 'jsonb' }]);
+    const type = "SELECT data_type FROM information_schema.columns WHERE column_name = 'footprint'";
+    expect(await query(url, type)).toEqual([{ data_type: 'jsonb' }]);
   });
 
   it('writes to a table in a schema, with PostGIS in another one', async () => {
@@ -222,7 +204,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     await query(url, 'CREATE SCHEMA gis; CREATE SCHEMA spatial');
     await query(url, 'CREATE EXTENSION postgis SCHEMA spatial');
     const { deliver } = await openContext(url, { products: 'gis.Scenes' });
-    await deliver(alive(id(1), 1, { GeoFootprint: polygon(10) }), gone(id(2), 9));
+    await deliver(alive(id(1), 1, { Footprint: polygon(10) }), gone(id(2), 9));
     const select = 'SELECT product_id, spatial.ST_AsText(footprint) AS area FROM gis."Scenes"';
     expect(await query(url, `${select} ORDER BY 1`)).toEqual([
       { product_id: id(1), area: 'POLYGON((10 40,20 40,20 50,10 50,10 40))' },
@@ -242,7 +224,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     const odd = { 'k\0': 'a\0b', list: ['\ud800', { deep: 'x\udc00' }], text: '\\u0000' };
     for (let i = 1; i <= 100; i += 1) {
       const name = i === 40 ? { Name: 'x'.repeat(71) } : {};
-      await accept(alive(id(i), i, i === 1 ? odd : { ...name, GeoFootprint: polygon(0) }));
+      await accept(alive(id(i), i, i === 1 ? odd : { ...name, Footprint: polygon(0) }));
     }
     await deliver();
     expect((await items('dead')).map(({ position, error }) => [position, error])).toEqual([

@@ -100,7 +100,7 @@ export function createLeases(
   { nodeId, random, log }: LeasesOptions,
 ) {
   const active = new Map<string, ReturnType<typeof keep>>();
-  const acquireOnce = async (name: string) => {
+  const acquireOnce = async (name: string): Promise<Lease | null> => {
     // Before the request: the lease begins when the database has it.
     const sinceMs = performance.now();
     const [row] = await query<{ lease_term: number; head_number: number }>(
@@ -110,13 +110,14 @@ export function createLeases(
     );
     if (row === undefined) return null;
     const { lease_term: term, head_number: since } = row;
-    const renew = (forMs: number) =>
-      value<boolean>(
-        'SELECT earshot.renew_lease($1, $2, $3, $4)',
-        [name, nodeId, term, forMs],
-        answerMs,
-      );
-    return { since, lease: keep({ name, term }, { sinceMs, renew, log }) };
+    const renew = (forMs: number) => {
+      const sql = 'SELECT earshot.renew_lease($1, $2, $3, $4)';
+      return value<boolean>(sql, [name, nodeId, term, forMs], answerMs);
+    };
+    const lease = keep({ name, term }, { sinceMs, renew, log });
+    active.set(name, lease);
+    const { lost, lose: giveUp, release } = lease;
+    return Object.assign(() => void release(), { lost, since, giveUp });
   };
   return {
     /** Acquires a lease. Rejects as `AcquireLock` does. */
@@ -129,14 +130,8 @@ export function createLeases(
         signal?.throwIfAborted();
         // Another part of this process may have it.
         const isFree = active.get(name)?.isReleased() ?? true;
-        const acquired = isFree && isReady() ? await acquireOnce(name) : null;
-        if (acquired !== null) {
-          const { lease, since } = acquired;
-          active.set(name, lease);
-          return Object.assign(() => void lease.release(), {
-            ...{ lost: lease.lost, since, giveUp: lease.lose },
-          });
-        }
+        const lease = isFree && isReady() ? await acquireOnce(name) : null;
+        if (lease !== null) return lease;
         const leftMs = deadlineMs - performance.now();
         if (leftMs <= 0)
           throw new AppError('conflict', `Another receiver holds the lease "${name}".`);

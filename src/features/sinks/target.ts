@@ -14,12 +14,7 @@ import type { SinkRules, Sinks } from './terms.ts';
  * A kind of sink: a file that exports it, and a line in `registry.ts`. `Fields` are the kind's fields of a sink in
  * `earshot.config.ts`, all optional; the field with the name of the kind defines its target.
  */
-export interface SinkKind<
-  Fields extends z.ZodRawShape,
-  Settings extends object,
-  Opening = OpenContext,
-  Checking = CheckContext,
-> {
+export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object> {
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: SinkFields<Fields>): string[];
@@ -30,21 +25,18 @@ export interface SinkKind<
   /** Returns the settings of a sink; reads secrets and certificates from their files. */
   settings(sink: SinkFields<Fields>, readFile: ReadFile): Settings;
   /** Opens a target without connecting. Large libraries are imported with the first item. */
-  open(settings: Settings, context: Opening): Target;
+  open(settings: Settings, context: OpenContext): Target;
   /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
-  check(settings: Settings, context: Checking): Promise<Evaluation>;
+  check(settings: Settings, context: CheckContext): Promise<Evaluation>;
 }
 
 /** A kind whose client library runs in a thread of each sink. */
 export interface ThreadKind<Fields extends z.ZodRawShape, Settings extends object>
-  extends SinkKind<
-    Fields,
-    Settings,
-    Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
-    Omit<CheckContext, 'findProgram'>
-  > {
+  extends Omit<SinkKind<Fields, Settings>, 'open' | 'check'> {
   /** Imports the client library. */
   load(): Promise<unknown>;
+  open(settings: Settings, context: Omit<OpenContext, 'run' | 'logger'>): Target;
+  check(settings: Settings, context: Omit<CheckContext, 'findProgram'>): Promise<Evaluation>;
 }
 
 /** The kind's own fields of a sink, and the format that all kinds share. */

@@ -173,15 +173,15 @@ function createPublish(
   };
 }
 
-function publishOnce(client: MqttClient, message: MqttMessage): Promise<number> {
+async function publishOnce(client: MqttClient, message: MqttMessage): Promise<number> {
   const { topic, payload, contentType, id, retain } = message;
   const properties = { contentType, userProperties: { id } };
-  return new Promise((resolve, reject) => {
-    client.publish(topic, payload, { qos: 1, retain, properties }, (error) => {
-      // The library reports no error for 0x10 (no matching subscribers).
-      if (!error) resolve(0);
-      else if (hasReasonCode(error)) resolve(error.code);
-      else reject(error);
-    });
-  });
+  try {
+    // The library reports no error for 0x10 (no matching subscribers).
+    await client.publishAsync(topic, payload, { qos: 1, retain, properties });
+    return 0;
+  } catch (error) {
+    if (hasReasonCode(error)) return error.code;
+    throw error;
+  }
 }

@@ -69,7 +69,7 @@ function startDeliveries(
       const { nowUs, random } = io;
       const parts = { sinks: store.sinks, log: store, logger: log, urls };
       const context = { ...parts, nowUs, random, pause, run: createRunProgram(io) };
-      const sinks = await startSinks(definitions, context);
+      const sinks = startSinks(definitions, context);
       try {
         fault = null;
         log.info({ sinks: definitions.map(({ name }) => name) }, 'started delivery to sinks');

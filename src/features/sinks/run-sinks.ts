@@ -9,27 +9,21 @@ import type { SinkContext } from './target.ts';
 import { sinkReader, sinkWaitingMax } from './terms.ts';
 
 /**
- * Starts sinks. Only one process at a time may do this for a store. Rejects with `invalid` for an invalid filter; then
- * no sink runs.
+ * Starts sinks. Only one process at a time may do this for a store. Throws `invalid` for an invalid filter; then no
+ * sink runs.
  */
-export async function startSinks(definitions: readonly SinkDefinition[], context: SinkContext) {
-  const running: ReturnType<typeof runSink>[] = [];
-  const stop = async () => {
-    await Promise.all(running.map((sink) => sink.stop()));
-  };
-  try {
-    for (const definition of definitions) running.push(runSink(definition, context));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+export function startSinks(definitions: readonly SinkDefinition[], context: SinkContext) {
+  const prepared = definitions.map((definition) => prepareSink(definition, context));
+  const running = prepared.map((start) => start());
   return {
     /**
      * Starts no new deliveries. Those in flight have two seconds; then they are aborted, and repeated after the next
      * start. The program of a command sink is then terminated, and killed two seconds later. Resolves when no delivery
      * is in flight.
      */
-    stop,
+    stop: async () => {
+      await Promise.all(running.map((sink) => sink.stop()));
+    },
   };
 }
 
@@ -47,33 +41,34 @@ const retryMs = 10_000;
  */
 const drainMs = 2_000;
 
-/** Runs one sink. Throws `invalid` for an invalid filter. */
-function runSink(definition: SinkDefinition, context: SinkContext) {
+/** Returns the function that starts a sink. Throws `invalid` for an invalid filter. */
+function prepareSink(definition: SinkDefinition, context: SinkContext) {
   const stopping = new AbortController();
   const aborting = new AbortController();
   const { signal } = stopping;
   const { pause } = context;
-  // Before the target is opened: it throws for an invalid filter.
   const collect = createCollector(definition, context, () => delivery.wake());
   const target = openTarget(definition, context);
   const delivery = createDelivery({ definition, context, target, signal: aborting.signal });
   const deps = { sink: definition.name, context, signal };
-  const running = Promise.all([
-    repeat(collect, pause, deps),
-    repeat(delivery.startDue, delivery.wait, deps),
-  ]);
-  return {
-    /** Starts nothing new; aborts deliveries in flight after the grace period. */
-    stop: async () => {
-      stopping.abort();
-      await running;
-      const ended = new AbortController();
-      const idle = delivery.idle().then(() => ended.abort());
-      await pause(drainMs, ended.signal);
-      aborting.abort();
-      await idle;
-      await target.close();
-    },
+  return () => {
+    const running = Promise.all([
+      repeat(collect, pause, deps),
+      repeat(delivery.startDue, delivery.wait, deps),
+    ]);
+    return {
+      /** Starts nothing new; aborts deliveries in flight after the grace period. */
+      stop: async () => {
+        stopping.abort();
+        await running;
+        const ended = new AbortController();
+        const idle = delivery.idle().then(() => ended.abort());
+        await pause(drainMs, ended.signal);
+        aborting.abort();
+        await idle;
+        await target.close();
+      },
+    };
   };
 }
 

@@ -57,7 +57,7 @@ export async function openSinkContext(
   };
   const running = new Set<ReturnType<typeof startSinks>>();
   onTestFinished(async () => {
-    await Promise.all([...running].map(async (sinks) => (await sinks).stop()));
+    await Promise.all([...running].map((sinks) => sinks.stop()));
     await store.close();
   });
   let number = 0;
@@ -70,9 +70,9 @@ export async function openSinkContext(
       const sinks = startSinks(definitions, context);
       running.add(sinks);
       return {
-        stop: async () => {
+        stop: () => {
           running.delete(sinks);
-          await (await sinks).stop();
+          return sinks.stop();
         },
       };
     },

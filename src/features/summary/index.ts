@@ -57,11 +57,7 @@ export const summary = defineFeature({
     {
       name: 'summaries',
       runsOn: 'leader',
-      start: async ({ receiver, settings, log, io }) => {
-        const { serveSummaries } = await import('./job.ts');
-        const { summary, dataDir, index } = settings;
-        return serveSummaries(receiver, { ...summary, dataDir, index }, log, io);
-      },
+      start: async (context) => (await import('./job.ts')).serveSummaries(context),
     },
   ],
 });

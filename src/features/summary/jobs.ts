@@ -50,18 +50,8 @@ export const waitingMax = 10_000;
 /** Maximum age of a notification for an automatic summary, and maximum wait of a summary for the model. */
 export const summaryWithinUs = 7 * dayUs;
 
-/** Returns the rule of a subscription, by the name in its path. */
+/** Returns the rule of a subscription, by the name in its path. Its filter is valid. */
 export type RuleOf = (subscription: string | null) => SummaryRule;
-
-/** Throws `invalid` for an invalid filter. */
-export function createRules(
-  bySubscription: ReadonlyMap<string, SummaryRule>,
-  fallback: SummaryRule,
-): RuleOf {
-  for (const { filter } of [...bySubscription.values(), fallback])
-    requireFilter(filter, 'Products');
-  return (subscription) => bySubscription.get(subscription ?? '') ?? fallback;
-}
 
 /** Result of a round: the log is read up to this time of receipt. */
 interface Collected {

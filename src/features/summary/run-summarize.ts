@@ -29,7 +29,7 @@ import {
   type SummaryOutcome,
   subjectName,
 } from './terms.ts';
-import { type Blocked, factsOf, isBlocked, lockWaitMs, SummaryWriter } from './worker.ts';
+import { factsOf, isBlocked, lockWaitMs, SummaryWriter } from './worker.ts';
 
 export interface SummarizeFlags {
   each?: true;
@@ -137,19 +137,13 @@ async function showRequests(
 
 const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
 
-interface Written {
-  results: readonly SummaryOutcome[];
-  /** The reason why it ended early. */
-  blocked: Blocked | null;
-}
-
-/** Writes the jobs one after the other, and prints each summary. */
+/** Writes the jobs one after the other, and prints each summary. `blocked` is the reason why it ended early. */
 async function write(
   jobs: AsyncIterable<NewSummaryJob>,
   context: SummaryContext,
   io: Io,
   { json }: SummarizeFlags,
-): Promise<Written> {
+) {
   const { summaries, nowUs } = context;
   const { signal, stdout } = io;
   const writer = new SummaryWriter(context, signal);
@@ -210,19 +204,25 @@ const names: Readonly<Record<string, (result: SummaryOutcome) => boolean>> = {
 };
 
 /** Prints the totals. Throws `cancelled` if the user stopped it, and `unavailable` if the service did not answer. */
-function report({ results, blocked }: Written, { model }: SummaryContext, io: Io): void {
+function report(
+  { results, blocked }: Awaited<ReturnType<typeof write>>,
+  { model }: SummaryContext,
+  io: Io,
+): void {
   const counts = Object.entries(names).flatMap(([name, isCounted]) => {
     const count = results.filter(isCounted).length;
     return count === 0 ? [] : [`${count} ${name}`];
   });
   const isStopped = io.signal.aborted;
-  const text = [
-    ...(counts.length === 0 ? [] : [`${counts.join(', ')}.`]),
-    ...(blocked === null || isStopped ? [] : [blocked.reason]),
-    ...(isStopped || blocked !== null ? [continuation] : []),
-    ...(results.length === 0 && !isStopped && blocked === null ? [nothing] : []),
-    ...(model === null && results.length > 0 ? [noModel] : []),
-  ].join(' ');
+  const isCut = isStopped || blocked !== null;
+  const sentences = [
+    counts.length > 0 && `${counts.join(', ')}.`,
+    !isStopped && blocked?.reason,
+    isCut && continuation,
+    !isCut && results.length === 0 && nothing,
+    model === null && results.length > 0 && noModel,
+  ];
+  const text = sentences.filter(Boolean).join(' ');
   if (isStopped) throw new AppError('cancelled', `Stopped. ${text}`);
   if (blocked?.by === 'service') throw new AppError('unavailable', text);
   io.stderr.write(`${printable(text)}\n`);

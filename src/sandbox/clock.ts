@@ -1,4 +1,5 @@
 /** Sandbox clock (real time plus an adjustable offset) and repeatable random numbers. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
@@ -10,7 +11,7 @@ const timerMaxMs = 3_600_000;
 
 /** Creates a clock based on the real one (`now`: ms since 1970). */
 export function createSandboxClock({ now: realNow }: { now: () => number }) {
-  const waiting = new Set<() => void>();
+  let moved = new AbortController();
   let offsetMs = 0;
   let latestMs = Number.NEGATIVE_INFINITY;
 
@@ -25,31 +26,17 @@ export function createSandboxClock({ now: realNow }: { now: () => number }) {
     /** Moves the time forward and ends due waits. */
     advance: (ms: number) => {
       offsetMs += ms;
-      for (const check of [...waiting]) check();
+      moved.abort();
+      moved = new AbortController();
     },
     /** Waits until a time. Returns false if `signal` was aborted first. */
-    waitUntil: (atMs: number, signal: AbortSignal): Promise<boolean> => {
-      if (signal.aborted) return Promise.resolve(false);
-      if (now() >= atMs) return Promise.resolve(true);
-      return new Promise((resolve) => {
-        let timer: NodeJS.Timeout | undefined;
-        const finish = (reached: boolean) => {
-          clearTimeout(timer);
-          waiting.delete(check);
-          signal.removeEventListener('abort', cancel);
-          resolve(reached);
-        };
-        const check = () => {
-          clearTimeout(timer);
-          const remainingMs = atMs - now();
-          if (remainingMs <= 0) finish(true);
-          else timer = setTimeout(check, Math.min(Math.ceil(remainingMs), timerMaxMs));
-        };
-        const cancel = () => finish(false);
-        waiting.add(check);
-        signal.addEventListener('abort', cancel);
-        check();
-      });
+    waitUntil: async (atMs: number, signal: AbortSignal): Promise<boolean> => {
+      while (!signal.aborted && now() < atMs) {
+        const waitMs = Math.min(Math.ceil(atMs - now()), timerMaxMs);
+        const wake = AbortSignal.any([signal, moved.signal]);
+        await delay(waitMs, undefined, { signal: wake }).catch(() => undefined);
+      }
+      return !signal.aborted;
     },
   };
 }

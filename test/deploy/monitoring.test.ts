@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { generatedFiles } from '../../scripts/generated-files.ts';
 import { createMetrics } from '../../src/features/metrics/metrics.ts';
 import { sampleStatus } from '../features/status/status-sample.ts';
+import { silentLog } from '../helpers/recording-log.ts';
 import { metricTable, statusParts } from '../helpers/status.ts';
 
 const project = join(import.meta.dirname, '../..');
@@ -181,14 +182,9 @@ describe.runIf(hasPromtool)('promtool accepts that', () => {
   });
 
   it('metric names follow the conventions, except one that counts hours', async () => {
-    const silent = () => undefined;
-    const metrics = createMetrics(statusParts, {
-      ...{ debug: silent, info: silent, warn: silent, error: silent },
-    });
-    const { output } = promtool(
-      ['check', 'metrics'],
-      await metrics.scrape(async () => sampleStatus()),
-    );
+    const metrics = createMetrics(statusParts, silentLog);
+    const scraped = await metrics.scrape(async () => sampleStatus());
+    const { output } = promtool(['check', 'metrics'], scraped);
     const names = output.split('\n').map((line) => line.split(' ')[0]);
     const own = names.filter((name) => name?.startsWith('earshot_'));
     expect(own).toEqual(['earshot_coverage_unknown_hours']);

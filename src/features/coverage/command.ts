@@ -9,14 +9,9 @@ import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs, weekUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/text.ts';
-import type { CompletenessReader } from './completeness.ts';
-import {
-  neverRegistered,
-  readSubscriptionCoverage,
-  type SubscriptionCoverage,
-  toCoverageJson,
-} from './coverage.ts';
+import { counted } from '../../core/terms/text.ts';
+import type { CompletenessReader, Definition } from './completeness.ts';
+import { readSubscriptionCoverage, type SubscriptionCoverage, toCoverageJson } from './coverage.ts';
 import { coverageReport } from './report.ts';
 import { comparisonOff } from './settings.ts';
 
@@ -64,38 +59,50 @@ async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
   // Settings and flags are checked before anything is opened.
   await withParts(io, ['reader'], async ({ reader: { completeness } }) => {
     const reports = await readSubscriptionCoverage(completeness, window);
-    if (reports.length === 0) throw await nothingToShow(completeness, subscription);
+    if (reports.length === 0) return refuseEmpty(completeness, subscription);
     if (flags.json) await printJson(io.stdout, toCoverageJson(reports, window, whyOff));
     else await printReport(io, coverageReport(reports, { comparisonOff: whyOff, nowUs }));
     refuseMissing(reports);
   });
 }
 
-async function nothingToShow(
-  completeness: Pick<CompletenessReader, 'definitions'>,
+/** Rejects with the reason why no subscription is reported. */
+async function refuseEmpty(
+  { definitions }: Pick<CompletenessReader, 'definitions'>,
   subscription: string | undefined,
-): Promise<AppError> {
-  const definitions = await completeness.definitions();
-  const known = [...new Set(definitions.map((one) => one.subscription))];
-  if (known.length === 0) return neverRegistered();
-  if (subscription !== undefined && !known.includes(subscription)) {
-    return unknownName('subscription', subscription, known);
+): Promise<never> {
+  definedNames(await definitions(), subscription === undefined ? [] : [subscription]);
+  const what =
+    subscription === undefined ? 'No subscription was' : `Subscription ${subscription} was not`;
+  throw new AppError('usage', `${what} registered in this data directory at that time.`, {
+    advice: 'See `earshot subscriptions history`.',
+  });
+}
+
+/**
+ * Returns the names of the defined subscriptions. Throws `configuration` if there is none, and `usage` for an unknown one
+ * among the `named` ones.
+ */
+export function definedNames(
+  definitions: readonly Definition[],
+  named: readonly string[],
+): readonly string[] {
+  const known = [...new Set(definitions.map(({ subscription }) => subscription))];
+  if (known.length === 0) {
+    const message = 'No subscription was ever registered in this data directory.';
+    throw new AppError('configuration', message, { advice: 'Run `earshot register` first.' });
   }
-  const message =
-    subscription === undefined
-      ? 'No subscription was registered in this data directory at that time.'
-      : `Subscription ${subscription} was not registered in this data directory at that time.`;
-  const advice = 'See `earshot subscriptions history`.';
-  return new AppError('usage', message, { advice });
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw unknownName('subscription', unknown, known);
+  return known;
 }
 
 function refuseMissing(subscriptions: readonly SubscriptionCoverage[]): void {
   const missing = subscriptions.reduce((sum, one) => sum + one.missing, 0);
   if (missing === 0) return;
-  const events = missing === 1 ? '1 event is' : `${countText(missing)} events are`;
   const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
   const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
-  throw new AppError('differences', `${events} missing.`, {
+  throw new AppError('differences', `${counted(missing, 'event is', 'events are')} missing.`, {
     advice: `To fetch ${missing === 1 ? 'it' : 'them'}: \`earshot reconcile --since ${first}Z\`.`,
   });
 }

@@ -7,7 +7,6 @@
  */
 
 import { z } from 'zod';
-import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs, hourOf, hourUs, shortDateUs } from '../../core/terms/dates.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
 import { sortedEvents } from '../../core/terms/subscription.ts';
@@ -129,9 +128,12 @@ export function reportCoverage(options: {
     const reported: ReportedHour[] = [];
     for (let at = hourOf(sinceUs); at < untilUs; at += hourUs) {
       const compared = known.get(keyOf({ subscription, hourUs: at })) ?? [];
-      const isPruned = at < unprunedSinceUs;
-      const isDue = dueAtUs(at) <= nowUs;
-      reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned, isDue }));
+      const events = eventsWithin(own, at);
+      // A command may have compared an hour before the registration: no event of it is expected.
+      const counts = sumCounts(events.length === 0 ? [] : compared);
+      const when = { isPruned: at < unprunedSinceUs, isDue: dueAtUs(at) <= nowUs };
+      const state = stateOf(counts, { compared, events, ...when });
+      reported.push({ hourUs: at, ...counts, state });
     }
     // Omits subscriptions removed before the report.
     if (reported.every(({ state }) => state === 'outside')) return [];
@@ -173,12 +175,6 @@ interface HourFacts {
   events: readonly string[];
   isPruned: boolean;
   isDue: boolean;
-}
-
-/** A command may have compared an hour before the registration: no event of it is expected. */
-function reportHour(at: number, facts: HourFacts): ReportedHour {
-  const counts = sumCounts(facts.events.length === 0 ? [] : facts.compared);
-  return { hourUs: at, ...counts, state: stateOf(counts, facts) };
 }
 
 function stateOf(
@@ -322,10 +318,4 @@ export function isDue(
   { nowUs }: { nowUs: number },
 ): boolean {
   return nextDueAtUs !== null && nextDueAtUs <= nowUs;
-}
-
-/** Error with code `configuration` if nothing can be compared. */
-export function neverRegistered(): AppError {
-  const message = 'No subscription was ever registered in this data directory.';
-  return new AppError('configuration', message, { advice: 'Run `earshot register` first.' });
 }

@@ -6,7 +6,6 @@ import { type Io, pause } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-report.ts';
-import { unknownName } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { type Closers, createClosers, waitForLock } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
@@ -16,8 +15,8 @@ import { counted, countText, lengthText, printable } from '../../core/terms/text
 import type { Store } from '../../store/store.ts';
 import { catchUpIndex, startIndexing } from '../products/index-file/index-maintenance.ts';
 import { openProducts } from '../products/index-file/products.ts';
+import { definedNames } from './command.ts';
 import { settlingUs } from './completeness.ts';
-import { neverRegistered } from './coverage.ts';
 import { openListing, reconcile } from './reconcile.ts';
 import { type ReconcileConfig, reconcileSections } from './settings.ts';
 import {
@@ -142,10 +141,7 @@ async function plannedTasks(
 ): Promise<ReconcileTask[]> {
   const definitions = await completeness.definitions();
   const registrations = await administration.registrations();
-  const known = [...new Set(definitions.map(({ subscription }) => subscription))];
-  if (known.length === 0) throw neverRegistered();
-  const unknown = named.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw unknownName('subscription', unknown, known);
+  const known = definedNames(definitions, named);
   const subscriptions = named.length === 0 ? known : named;
   const tasks = tasksOf({ definitions, registrations, window, subscriptions });
   return check || dryRun ? tasks.filter(({ isEarlier }) => !isEarlier) : tasks;

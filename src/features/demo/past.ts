@@ -7,8 +7,7 @@ import { loadConfig } from '../../core/config/config.ts';
 import { formatDateUs, hourOf, hourUs } from '../../core/terms/dates.ts';
 import type { Delivery } from '../../core/terms/ports.ts';
 import { type DesiredSubscription, notificationDelayUs } from '../../core/terms/subscription.ts';
-import type { Store } from '../../store/store.ts';
-import { openConfiguredStore } from '../../store/store.ts';
+import { openConfiguredStore, type Store } from '../../store/store.ts';
 import { isExpected } from '../coverage/compare-page.ts';
 import { openListing } from '../coverage/reconcile.ts';
 import { reconcileSections } from '../coverage/settings.ts';
@@ -29,11 +28,6 @@ export function simulatedPast({ nowUs }: Pick<Io, 'nowUs'>, productsPerDay: numb
   return { durationMs: (now - pastStartUs(now)) / 1_000, productsPerDay };
 }
 
-type PastIo = Pick<
-  Io,
-  'env' | 'readFile' | 'nowUs' | 'newId' | 'random' | 'fetch' | 'signal' | 'features' | 'settings'
->;
-
 interface PastEvent extends ListedEvent {
   subscription: DesiredSubscription;
   event: DesiredSubscription['events'][number];
@@ -45,7 +39,7 @@ interface PastEvent extends ListedEvent {
  * notifications. `io` has the settings of the receiver.
  */
 export async function storePast(
-  io: PastIo,
+  io: Io,
   store: Store,
   subscriptions: readonly DesiredSubscription[],
 ): Promise<{ stored: number; missing: number }> {
@@ -68,7 +62,7 @@ export async function storePast(
 }
 
 /** Opens the store of the settings, creates it if it is missing, and closes it when `use` has ended. */
-export async function withStore<Result>(io: PastIo, use: (store: Store) => Promise<Result>) {
+export async function withStore<Result>(io: Io, use: (store: Store) => Promise<Result>) {
   const store = await openConfiguredStore(loadConfig(io, ['data']), io);
   try {
     return await use(store);
@@ -79,7 +73,7 @@ export async function withStore<Result>(io: PastIo, use: (store: Store) => Promi
 
 /** Returns the events of all subscriptions, oldest first. */
 async function listEvents(
-  io: PastIo,
+  io: Io,
   config: Parameters<typeof openListing>[0],
   subscriptions: readonly DesiredSubscription[],
   window: { fromUs: number; toUs: number },

@@ -55,24 +55,19 @@ export type Dispatcher = ReturnType<typeof createDispatcher>;
 /** Creates a dispatcher. Reads the certificate authorities at the first delivery. */
 export function createDispatcher(options: DispatcherOptions) {
   const { record, faults, signal, retryDelaysMs } = options;
-  /** Notifications and duplicates that are not settled, and their attempts. */
-  const open = new Set<Promise<unknown>>();
+  /** Number of notifications and duplicates that are not settled, and their attempts in progress. */
+  let open = 0;
   const attempts = new Set<Promise<unknown>>();
-  const track = <Result>(all: Set<Promise<unknown>>, one: Promise<Result>): Promise<Result> => {
-    const tracked = one.finally(() => all.delete(tracked));
-    all.add(tracked);
-    return tracked;
-  };
   const recipientOf = createRecipients(options);
   /** Resolves when the next open notification ends: one promise for all waits, as thousands may be open. */
   let ended = Promise.withResolvers<void>();
   let failure: { error: unknown } | null = null;
   const start = async (delivered: Promise<void>) => {
-    try {
-      await track(open, delivered);
-    } catch (error) {
+    open += 1;
+    await delivered.catch((error: unknown) => {
       failure ??= { error };
-    }
+    });
+    open -= 1;
     ended.resolve();
     ended = Promise.withResolvers();
   };
@@ -95,19 +90,22 @@ export function createDispatcher(options: DispatcherOptions) {
       const sequence = record.open(key);
       const plan = planDelivery(rates, random, retryDelaysMs.length + 1);
       const task = { sequence, body, plan, subscription, agent };
-      const makeAttempt: MakeAttempt = (planned) =>
-        track(attempts, attempt(task, options, planned));
+      const makeAttempt: MakeAttempt = (planned) => {
+        const made = attempt(task, options, planned).finally(() => attempts.delete(made));
+        attempts.add(made);
+        return made;
+      };
       void start(deliver(task, options, makeAttempt));
       return sequence;
     },
     /** Resolves when fewer than `openMax` notifications are open. Like `drained` and `quiet`, rejects after a fault here. */
     capacity: async (openMax: number) => {
-      while (!signal.aborted && open.size >= openMax) await ended.promise;
+      while (!signal.aborted && open >= openMax) await ended.promise;
       throwFailure();
     },
     /** Resolves when no notification or duplicate is open. */
     drained: async () => {
-      while (open.size > 0) await ended.promise;
+      while (open > 0) await ended.promise;
       throwFailure();
     },
     /** Resolves when no attempt is running: all open notifications wait, e.g. for a retry. */

@@ -110,11 +110,7 @@ export interface CatalogueEvent {
 }
 
 /** A stored event. Times are ms since 1970. */
-interface Entry {
-  readonly sequence: number;
-  readonly event: NotificationEvent;
-  readonly productId: string;
-  readonly productName: string;
+interface Entry extends Pick<CatalogueEvent, 'sequence' | 'event' | 'productId' | 'productName'> {
   readonly product: StoredProduct;
   readonly atMs: number;
   readonly shownFromMs: number;
@@ -125,7 +121,7 @@ interface Entry {
 }
 
 /** Selection of events (default: all). */
-export interface EventSelection {
+interface EventSelection {
   readonly events?: readonly NotificationEvent[] | undefined;
   /** Matches the product's record after the event. */
   readonly filter?: string | undefined;

@@ -126,7 +126,7 @@ async function answerTo(
   const query = productOperation(path, url, ledger, form);
   const operations = query
     ? { GET: query.answer }
-    : subscriptionOperations(path, url.searchParams, options, form);
+    : subscriptionOperations(path, { ...options, ...form, params: url.searchParams });
   if (operations === null) return plainError(404, invalidPath);
   const operation = new Map(Object.entries(operations)).get(req.method);
   if (operation === undefined) {

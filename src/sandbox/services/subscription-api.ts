@@ -30,23 +30,23 @@ export interface SubscriptionServices {
 /** Answers a request; `cut` closes the connection instead. Throws InvalidInput and SubscriptionRefusal. */
 type Operation = (body: string) => ServiceAnswer | 'cut';
 
+/** Parameters of a request, and what answers it. */
+interface Call extends SubscriptionServices, ErrorForm {
+  readonly params: URLSearchParams;
+}
+
 /** Returns the operations of a path below `/odata/v1` by method; null for an unknown path. */
-export function subscriptionOperations(
-  path: string,
-  params: URLSearchParams,
-  services: SubscriptionServices,
-  form: ErrorForm,
-): Record<string, Operation> | null {
-  const { subscriptions } = services;
+export function subscriptionOperations(path: string, call: Call): Record<string, Operation> | null {
+  const { subscriptions } = call;
   const ok = (body: object) => ({ status: 200, body });
-  if (path === '/Subscriptions') return { POST: (body) => create(body, services, form) };
+  if (path === '/Subscriptions') return { POST: (body) => create(body, call) };
   if (path === '/Subscriptions/Info') return { GET: () => ok(subscriptions.list().map(toJson)) };
   // Ids are unquoted in the path; a quoted id is an unknown path.
   const pattern = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)(\/Read|\/Ack)?$/i;
-  const [, id, call] = pattern.exec(path) ?? [];
+  const [, id, operation] = pattern.exec(path) ?? [];
   if (id === undefined) return null;
-  if (call === '/Read') return { GET: () => answerRead(id, params, services, form) };
-  if (call === '/Ack') return { POST: () => answerAck(id, params, services, form) };
+  if (operation === '/Read') return { GET: () => answerRead(id, call) };
+  if (operation === '/Ack') return { POST: () => answerAck(id, call) };
   const remove = () => {
     subscriptions.remove(id);
     return { status: 204, body: null };
@@ -83,14 +83,10 @@ const creationSchema = z.object({
   ...changesSchema.shape,
 });
 
-function create(
-  body: string,
-  { subscriptions, liveSettings }: SubscriptionServices,
-  form: ErrorForm,
-): ServiceAnswer | 'cut' {
-  const counts = liveSettings.current();
-  if (takeNext(['createsRefused503'], counts) !== undefined) return unavailable(form);
-  const subscription = subscriptions.create(readCreation(body));
+function create(body: string, call: Call): ServiceAnswer | 'cut' {
+  const counts = call.liveSettings.current();
+  if (takeNext(['createsRefused503'], counts) !== undefined) return unavailable(call);
+  const subscription = call.subscriptions.create(readCreation(body));
   if (takeNext(['createAnswersLost'], counts) !== undefined) return 'cut';
   return { status: 201, body: toJson(subscription) };
 }
@@ -170,50 +166,42 @@ function toJson(subscription: Subscription): object {
 
 const topMax = 20;
 
-function answerRead(
-  id: string,
-  params: URLSearchParams,
-  services: SubscriptionServices,
-  form: ErrorForm,
-): ServiceAnswer {
+function answerRead(id: string, call: Call): ServiceAnswer {
+  const { params, settings } = call;
   const top = readTop(params.get('$top') ?? '1');
-  const { subscription, queue } = queueOf(id, services);
-  if (subscription.status === 'paused' && form.settings.readOfPaused === 'refuse') {
+  const { subscription, queue } = queueOf(id, call);
+  if (subscription.status === 'paused' && settings.readOfPaused === 'refuse') {
     refuse(`Subscription with id ${id} is paused.`);
   }
   const ownFaults = queue.isLastReadOutdated() ? (['doubleRead'] as const) : [];
-  const fault = takeNext([...queryFaults, ...ownFaults], form.settings.nextQueueCalls);
+  const fault = takeNext([...queryFaults, ...ownFaults], settings.nextQueueCalls);
   const read = () => (fault === 'doubleRead' ? queue.readAgain() : queue.read(top));
-  return injectFault(fault, () => ({ status: 200, body: read() }), form);
+  return injectFault(fault, () => ({ status: 200, body: read() }), call);
 }
 
-function answerAck(
-  id: string,
-  params: URLSearchParams,
-  services: SubscriptionServices,
-  form: ErrorForm,
-): ServiceAnswer | 'cut' {
+function answerAck(id: string, call: Call): ServiceAnswer | 'cut' {
+  const { params, settings } = call;
   const ackId = params.get('$ackid');
   if (ackId === null) {
     const loc = ['query', '$ackid'];
     throw new InvalidInput([{ type: 'missing', loc, msg: 'Field required', input: null }]);
   }
-  const { subscription, queue } = queueOf(id, services);
-  const fault = takeNext([...queryFaults, 'ackAnswerLost'], form.settings.nextQueueCalls);
+  const { subscription, queue } = queueOf(id, call);
+  const fault = takeNext([...queryFaults, 'ackAnswerLost'], settings.nextQueueCalls);
   if (fault === 'connectionCut') return 'cut';
   const acknowledge = (): ServiceAnswer => {
     const acknowledged = queue.acknowledge(ackId);
     // An Ack without effect does not change LastNotificationDate.
-    if (acknowledged > 0) services.subscriptions.delivered(subscription);
+    if (acknowledged > 0) call.subscriptions.delivered(subscription);
     const body = {
       '@odata.context': '$metadata#Notification/$entity',
       AckMessagesNum: acknowledged,
       CurrentQueueLength: queue.state().length,
-      MaxQueueLength: form.settings.queueMax,
+      MaxQueueLength: settings.queueMax,
     };
     return { status: 200, body };
   };
-  const answer = injectFault(fault, acknowledge, form);
+  const answer = injectFault(fault, acknowledge, call);
   return fault === 'ackAnswerLost' ? 'cut' : answer;
 }
 

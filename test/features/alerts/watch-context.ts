@@ -19,6 +19,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { testIo } from '../../helpers/fake-io.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
 import { statusParts } from '../../helpers/status.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { settingWith } from '../../receiver/serve-config.ts';
@@ -133,9 +134,6 @@ export async function openContext(
   for (const save of registrations) await store.administration.commit({ save });
   const workingDir = temporaryDirectory();
   const sent: AlertMessage[] = [];
-  const logged: { level: string; message: string; fields: object }[] = [];
-  const at = (level: string) => (fields: object, message: string) =>
-    void logged.push({ level, message, fields });
   const sourcesOf = (of: Store): WatchDeps['sources'] => ({
     store: of,
     setting: (name) => {
@@ -165,7 +163,7 @@ export async function openContext(
     nowUs: () => nowUs,
     random: () => 0.5,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined),
-    log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+    log: silentLog,
     maintenance: false,
     reconcile: false,
     backupEveryHours: null,
@@ -202,7 +200,7 @@ export async function openContext(
     memory = createWatchMemory(context);
   };
   return {
-    ...{ context, workingDir, sent, logged, setNow, live, check, checkAt, restart, activeAlerts },
+    ...{ context, workingDir, sent, setNow, live, check, checkAt, restart, activeAlerts },
     get store() {
       return store;
     },

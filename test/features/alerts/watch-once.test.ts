@@ -19,17 +19,13 @@ describe('intake that refuses', () => {
     const { context, checkAt } = await openContext();
     const full = 'The disk is full.';
     for (const [minutes, refusal, isAlert] of [
-      ...([
-        [0, full, false],
-        [1, null, false],
-        [2, full, false],
-        [3, full, true],
-      ] as const),
-      ...([
-        [4, null, true],
-        [8, null, true],
-        [9, null, false],
-      ] as const),
+      [0, full, false],
+      [1, null, false],
+      [2, full, false],
+      [3, full, true],
+      [4, null, true],
+      [8, null, true],
+      [9, null, false],
     ] as const) {
       context.probes = { ...quiet, intake: async () => refusal };
       const alerts = await checkAt(beginUs + minutes * minuteUs);

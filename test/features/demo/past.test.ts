@@ -1,9 +1,6 @@
 /** The simulated past day of the demo. */
 
-import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { app } from '../../../src/app.ts';
 import { readSubscriptionCoverage } from '../../../src/features/coverage/coverage.ts';
 import {
   pastStartUs,
@@ -12,7 +9,7 @@ import {
   withStore,
 } from '../../../src/features/demo/past.ts';
 import { createRandom } from '../../../src/sandbox/clock.ts';
-import { settings } from '../../helpers/settings.ts';
+import { testIo } from '../../helpers/fake-io.ts';
 import {
   compareAutomatically,
   hourUs,
@@ -35,14 +32,7 @@ async function openPast() {
   const context = await openReconcileContext({ past });
   const { dataDir, sandbox } = context;
   const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl };
-  const random = createRandom(1);
-  const io = {
-    features: app,
-    settings,
-    ...{ env, fetch, newId: randomUUID, nowUs: () => nowUs, random: () => random.next() },
-    ...{ readFile: (path: string) => readFileSync(path, 'utf8') },
-    signal: new AbortController().signal,
-  };
+  const io = testIo({ env, nowUs: () => nowUs, random: createRandom(1).next });
   const stored = await withStore(io, (store) => storePast(io, store, subscriptions));
   return { ...context, stored };
 }

@@ -1,7 +1,6 @@
 /** The table of alert kinds: what each row finds, with its level and a next step that names a command. */
 import { describe, expect, it } from 'vitest';
 import type { Alert, Check, Moment } from '../../../src/core/terms/evaluation.ts';
-import type { LastBackups } from '../../../src/core/terms/ports.ts';
 import { backupCheck } from '../../../src/features/backup/status.ts';
 import { certificateCheck } from '../../../src/features/certificate/status.ts';
 import type { KnownNode } from '../../../src/features/shared-log/postgres-log.ts';
@@ -21,20 +20,10 @@ const certificate = (leftDays: number, lifetimeDays: number) => ({
   lifetimeUs: lifetimeDays * dayUs,
   lastFailure: '[The authority](https://x.example) answered 500.',
 });
-const backup = (
-  hours: number,
-  everyHours: number | null,
-): LastBackups & { everyHours: number | null } => {
+const backup = (hours: number) => {
   const atUs = beginUs - hours * hourUs;
-  const made = {
-    startedAtUs: atUs,
-    endedAtUs: atUs,
-    file: 'b.tar',
-    error: null,
-    bytes: 1,
-    lastPosition: 1,
-  };
-  return { made, failed: null, everyHours };
+  const run = { file: 'b.tar', error: null, bytes: 1, lastPosition: 1 };
+  return { made: { startedAtUs: atUs, endedAtUs: atUs, ...run }, failed: null, everyHours: 24 };
 };
 const node = (fields: Partial<KnownNode>, facts: Partial<KnownNode['facts']> = {}): KnownNode => ({
   ...{ id: 'b', name: 'b', applied: 100_000, lag: 0, ageMs: 1_000, ...fields },
@@ -83,9 +72,9 @@ const cases = [
   kept(diskCheck, disk(100, 6.1, 0.3), 'with a fifth more than 5 GiB', null),
   of(intakeCheck, null, 'that accepts', null),
   of(intakeCheck, 'Full.', 'that refuses', 'critical', 'cannot be stored', 'earshot doctor'),
-  of(backupCheck, backup(47, 24), 'of 47 hours', null),
-  of(backupCheck, backup(49, 24), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
-  of(backupCheck, { ...backup(1, 24), made: null }, 'that is not there', 'warning', 'no backup'),
+  of(backupCheck, backup(47), 'of 47 hours', null),
+  of(backupCheck, backup(49), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
+  of(backupCheck, { ...backup(1), made: null }, 'that is not there', 'warning', 'no backup'),
   of(receiverCheck, node({ lag: 1_000 }), 'that reports', null),
   of(receiverCheck, node({ ageMs: 61_000 }), 'that is gone', 'warning', '1 min', 'log remove b'),
   of(receiverCheck, node({}, { refusing: 'No.' }), 'that refuses', 'warning', 'cannot store'),

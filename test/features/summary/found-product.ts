@@ -1,6 +1,7 @@
 /** Products as the index returns them: made by hand, or recorded ones read through a real index. */
 import { existsSync, readFileSync } from 'node:fs';
 import { parseDate } from '../../../src/core/terms/dates.ts';
+import { productSchema } from '../../../src/core/terms/read-models.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import type { FoundProduct, ProductRow } from '../../../src/filter/products.ts';
@@ -19,13 +20,7 @@ export async function recordedProducts(dataDir: string): Promise<FoundProduct[]>
     Promise.all(
       records.map((value) => {
         const { Id: ProductId, Name: ProductName, PublicationDate } = value;
-        const fields = {
-          SubscriptionEvent: 'created',
-          ProductId,
-          ProductName,
-          AckId: ProductId,
-          value,
-        };
+        const fields = { ProductId, ProductName, AckId: ProductId, value };
         return store.accept(delivery(fields, { receivedAtUs: us(PublicationDate) + 46_000_000 }));
       }),
     ),
@@ -49,31 +44,9 @@ export function foundProduct(
   row: Partial<ProductRow>,
   record: Readonly<Record<string, unknown>> = {},
 ): FoundProduct {
-  return { row: { ...emptyRow, ...row }, record };
+  const fields = ['s3Path', ...Object.keys(productSchema.shape)];
+  const empty = Object.fromEntries(fields.map((name) => [name, null]));
+  const known = { position: 1, productId: '0ce0aaf7-9708-44e5-a35f-5171947aa748' };
+  const receivedAtUs = us('2025-02-10T08:30:50Z');
+  return { row: { ...empty, ...known, receivedAtUs, ...row } as ProductRow, record };
 }
-
-const emptyRow: ProductRow = {
-  position: 1,
-  productId: '0ce0aaf7-9708-44e5-a35f-5171947aa748',
-  productName: null,
-  collection: null,
-  platform: null,
-  productType: null,
-  processingLevel: null,
-  sensingStartUs: null,
-  sensingEndUs: null,
-  publicationDateUs: null,
-  modificationDateUs: null,
-  sizeBytes: null,
-  online: null,
-  cloudCoverPercent: null,
-  orbitNumber: null,
-  relativeOrbitNumber: null,
-  orbitDirection: null,
-  tile: null,
-  processingBaseline: null,
-  receivedAtUs: us('2025-02-10T08:30:50Z'),
-  deletionDateUs: null,
-  deletionCause: null,
-  s3Path: null,
-};

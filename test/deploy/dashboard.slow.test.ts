@@ -1,23 +1,21 @@
 /** The dashboard in a real Prometheus that scrapes a real receiver: every panel shows data. */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { installed } from '../helpers/thorough.ts';
 
 const project = join(import.meta.dirname, '../..');
 const script = join(project, 'scripts/bench.js');
-const hasPrometheus = process.env.CI !== undefined || existsSync('/usr/bin/prometheus');
 
 /** Row and title of each panel, in a Markdown table. */
 const panelsIn = (text: string) =>
   [...text.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].map((cells) => cells.slice(1));
 
-it.runIf(hasPrometheus)(
+it.runIf(installed('/usr/bin/prometheus'))(
   'has data in every panel, and its page lists them',
-  {
-    timeout: 300_000,
-  },
+  { timeout: 300_000 },
   async () => {
     // The script exits with 1 for a panel without data, or a rule that fails or fires.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, 'dashboard']);

@@ -1,6 +1,6 @@
 /** Dashboard and alert rules as shipped: they query existing metrics, and name existing things. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
@@ -11,6 +11,7 @@ import { createMetrics } from '../../src/features/metrics/metrics.ts';
 import { sampleStatus } from '../features/status/status-sample.ts';
 import { silentLog } from '../helpers/recording-log.ts';
 import { metricTable, statusParts } from '../helpers/status.ts';
+import { installed } from '../helpers/thorough.ts';
 
 const project = join(import.meta.dirname, '../..');
 const deploy = join(project, 'deploy');
@@ -160,9 +161,7 @@ describe('the alert rules', () => {
   });
 });
 
-const hasPromtool = process.env.CI !== undefined || existsSync('/usr/bin/promtool');
-
-describe.runIf(hasPromtool)('promtool accepts that', () => {
+describe.runIf(installed('/usr/bin/promtool'))('promtool accepts that', () => {
   const promtool = (words: string[], input = '') => {
     const { status, stdout, stderr } = spawnSync('promtool', words, { input, encoding: 'utf8' });
     return { status, output: `${stdout}${stderr}` };
@@ -174,9 +173,7 @@ describe.runIf(hasPromtool)('promtool accepts that', () => {
     expect(promtool(['check', 'config', config])).toMatchObject({ status: 0 });
   });
 
-  it('the rules fire when they should, and only then', {
-    timeout: 120_000,
-  }, () => {
+  it('the rules fire when they should, and only then', { timeout: 120_000 }, () => {
     const ended = promtool(['test', 'rules', join(import.meta.dirname, 'earshot-rules.yml')]);
     expect(ended.status, ended.output).toBe(0);
   });

@@ -1,11 +1,10 @@
-/**
- * The unit as shipped, checked by systemd itself, and the command that runs next to the service.
- */
+/** The unit as shipped, checked by systemd itself, and the command that runs next to the service. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { installed } from '../helpers/thorough.ts';
 
 const deploy = join(import.meta.dirname, '../../deploy/systemd');
 const shipped = readFileSync(join(deploy, 'earshot.service'), 'utf8');
@@ -20,9 +19,7 @@ function analyze(unit: string, ...words: string[]) {
   return spawnSync('systemd-analyze', [...words, file], { encoding: 'utf8' });
 }
 
-const hasSystemd = process.env.CI !== undefined || existsSync('/usr/bin/systemd-analyze');
-
-describe.runIf(hasSystemd)('the systemd unit', () => {
+describe.runIf(installed('/usr/bin/systemd-analyze'))('the systemd unit', () => {
   it.each([
     ['as shipped', shipped],
     ['with its secrets in files', shipped.replaceAll(/^#(LoadCredential|Environment)/gm, '$1')],
@@ -50,10 +47,7 @@ describe.runIf(hasSystemd)('the systemd unit', () => {
 });
 
 describe('the command next to the service', () => {
-  /**
-   * Runs the script with a `systemctl` that prints a unit and a `systemd-run` that prints its
-   * arguments.
-   */
+  /** Runs the script with a `systemctl` that prints a unit and a `systemd-run` that prints its arguments. */
   function run(unit: string, ...words: string[]) {
     const folder = temporaryDirectory();
     const fake = (name: string, script: string) => {

@@ -1,8 +1,9 @@
 /** Writes the programs and files of docs/sinks.md to a folder. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { printedBy } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { blocks, readPage } from './console-sessions.ts';
 
@@ -47,13 +48,7 @@ export function createPageFolder(changes: readonly (readonly [string, string])[]
 }
 
 function startProgram(folder: string, file: string): { printed: () => string } {
-  const child: ChildProcess = spawn(process.execPath, [file], { cwd: folder });
+  const child = spawn(process.execPath, [file], { cwd: folder });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let text = '';
-  const take = (chunk: Buffer) => {
-    text += chunk.toString();
-  };
-  child.stdout?.on('data', take);
-  child.stderr?.on('data', take);
-  return { printed: () => text };
+  return { printed: printedBy(child.stdout, child.stderr) };
 }

@@ -10,8 +10,8 @@ import { sendRequest } from '../helpers/send-request.ts';
 import { createReceiverContext, credentials } from '../helpers/spawned-receiver.ts';
 import { openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { isComplete } from '../helpers/thorough.ts';
-import { behindProxy, caddy, installed, nginx, startShippedProxy } from './behind-proxy.ts';
+import { installed, isComplete } from '../helpers/thorough.ts';
+import { behindProxy, caddy, nginx, startShippedProxy } from './behind-proxy.ts';
 
 interface Ask {
   method?: string;

@@ -1,12 +1,13 @@
 /** nginx and Caddy as real programs in front of receivers, with configuration files that we ship or document. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { sendRequest } from '../helpers/send-request.ts';
+import { printedBy } from '../helpers/spawned-command.ts';
 
 export const nginx = '/usr/sbin/nginx';
 export const caddy = '/usr/bin/caddy';
@@ -15,11 +16,6 @@ export const caddy = '/usr/bin/caddy';
 interface Prepared {
   program: string;
   args: string[];
-}
-
-/** Returns true if Debian's package of the program is installed; in CI it is required. */
-export function installed(program: string): boolean {
-  return process.env.CI !== undefined || existsSync(program);
 }
 
 /** Receivers without TLS behind a proxy of this machine. */
@@ -100,16 +96,9 @@ export async function startProxy(
     await exit;
     clearTimeout(timer);
   });
-  let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text;
-  });
+  const log = printedBy(child.stderr);
   const probe = { host: 'localhost', port, path: '/', rejectUnauthorized: false, agent: false };
-  const answers = () =>
-    sendRequest(probe).then(
-      () => 'answers',
-      () => log,
-    );
+  const answers = () => sendRequest(probe).then(() => 'answers', log);
   await expect.poll(answers, { timeout: 10_000 }).toBe('answers');
 }
 

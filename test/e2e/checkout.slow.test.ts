@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { printedBy } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -56,16 +57,13 @@ it.each([
       process.kill(-(npm.pid ?? 0), 'SIGKILL');
     } catch {}
   });
-  let [output, isClosed] = ['', false];
-  for (const stream of [npm.stdout, npm.stderr])
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
+  const output = printedBy(npm.stdout, npm.stderr);
+  let isClosed = false;
   npm.on('close', () => {
     isClosed = true;
   });
   const listening = async () => {
-    const found = output.matchAll(/(?:127\.0\.0\.1|localhost):([1-9]\d+)/g);
+    const found = output().matchAll(/(?:127\.0\.0\.1|localhost):([1-9]\d+)/g);
     const ports = [...new Set([...found].map(([, port]) => Number(port)))];
     const states = await Promise.all(ports.map(isListening));
     return ports.filter((_, i) => states[i]);
@@ -74,7 +72,7 @@ it.each([
   send(npm.pid ?? 0);
   // The output closes when its last process has ended, including the program.
   await expect.poll(() => isClosed, { timeout: 15_000 }).toBe(true);
-  expect(output).toMatch(last);
+  expect(output()).toMatch(last);
   expect(npm.exitCode).toBe(0);
   expect(await listening()).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { notification } from '../helpers/deliveries.ts';
+import { printedBy } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext, credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -37,24 +38,22 @@ function openHost(name: string, uid: number, settings: Record<string, string>) {
     delete env.NODE_COMPILE_CACHE;
     const child = spawn(first, rest, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
     onTestFinished(() => void child.kill('SIGKILL'));
-    const printed = { out: '', err: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed.out += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (printed.err += text));
-    return { child, printed, ended: once(child, 'close') };
+    const [out, err] = [printedBy(child.stdout), printedBy(child.stderr)];
+    return { child, out, err, ended: once(child, 'close') };
   };
   const succeeds = async (...argv: string[]) => {
-    const { printed, ended } = run(...argv);
+    const { out, err, ended } = run(...argv);
     const [code] = await ended;
-    expect(code, printed.err).toBe(0);
-    return printed.out;
+    expect(code, err()).toBe(0);
+    return out();
   };
   const start = async () => {
-    const { child, printed, ended } = run('start');
-    const portOf = () => Number(/"url":"https:\/\/127\.0\.0\.1:(\d+)"/.exec(printed.err)?.[1]);
+    const { child, err, ended } = run('start');
+    const portOf = () => Number(/"url":"https:\/\/127\.0\.0\.1:(\d+)"/.exec(err())?.[1]);
     await expect.poll(portOf, { timeout: 60_000 }).toBeGreaterThan(0);
     const stop = async () => {
       child.kill('SIGTERM');
-      expect(await ended, printed.err).toEqual([0, null]);
+      expect(await ended, err()).toEqual([0, null]);
     };
     return { port: portOf(), stop };
   };

@@ -1,7 +1,7 @@
 /** Clients of STAC and OGC API Features on a running receiver: stac-js, GDAL, QGIS, and the examples. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,17 +12,17 @@ import {
   type TestRecord,
 } from '../features/products/index-file/product-context.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { printedBy } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { installed } from '../helpers/thorough.ts';
 import { openServed } from '../receiver/served-context.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 
-/** In CI, a missing program is a failure. */
-const has = (path: string) => process.env.CI !== undefined || existsSync(path);
-const hasGdal = has('/usr/bin/ogrinfo');
-const hasQgis = has('/usr/lib/python3/dist-packages/qgis/core/__init__.py');
-const hasGeopandas = has('/usr/lib/python3/dist-packages/geopandas/__init__.py');
+const hasGdal = installed('/usr/bin/ogrinfo');
+const hasQgis = installed('/usr/lib/python3/dist-packages/qgis/core/__init__.py');
+const hasGeopandas = installed('/usr/lib/python3/dist-packages/geopandas/__init__.py');
 
 function attributeOf({ Attributes }: TestRecord, name: string): unknown {
   const all: { Name: string; Value: unknown }[] = Array.isArray(Attributes) ? Attributes : [];
@@ -234,15 +234,12 @@ it('the TypeScript example acts on each cloud-free product once, also after a re
       cwd: folder,
       env: bareEnvironment({}),
     });
-    const lines: string[] = [];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => lines.push(text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => lines.push(text));
     onTestFinished(() => void child.kill());
     const stop = async () => {
       child.kill();
       await once(child, 'exit');
     };
-    return { output: () => lines.join(''), stop };
+    return { output: printedBy(child.stdout, child.stderr), stop };
   };
   const names = (output: string) => [...output.matchAll(/S2\w+\.SAFE(?= )/g)].map(([name]) => name);
   const running = start();

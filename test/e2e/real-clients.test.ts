@@ -1,6 +1,6 @@
 /** Clients of the private listener: OData libraries, GDAL with a password, and OWSLib. */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EdmV4, OData } from '@odata/client';
@@ -9,6 +9,7 @@ import odataQuery from 'odata-query';
 import { describe, expect, it } from 'vitest';
 import { generatedProducts, openWithPassword } from '../core/api/console-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
+import { installed } from '../helpers/thorough.ts';
 import { openServed } from '../receiver/served-context.ts';
 
 // The package declares its types as CommonJS, but the import is the function itself.
@@ -140,22 +141,22 @@ it('a notification without a record has its id and name, in every form of a quer
 const run = promisify(execFile);
 const page = readFileSync(join(import.meta.dirname, '../../docs/stac.md'), 'utf8');
 
-/** In CI, a missing program is a failure. */
-const has = (path: string) => process.env.CI !== undefined || existsSync(path);
-
-it.skipIf(!has('/usr/bin/ogrinfo'))('GDAL reads with a password, as the page shows', async () => {
-  const { products, origin } = await openWithPassword();
-  products.add('Products', ...generatedProducts(12).products);
-  const [command = ''] = /^ogrinfo .*USERPWD=.*$/m.exec(page) ?? [];
-  expect(command).toContain('-oo USERPWD=earshot:<password>');
-  const used = command.replace('http://127.0.0.1:8080', origin);
-  const { stdout } = await run('sh', ['-c', used.replace('<password>', "'a: word'")]);
-  expect(stdout).toContain('Feature Count: ');
-  const inside = /`(GDAL_HTTP_USERPWD=earshot:)<password>`/.exec(page)?.[1];
-  const set = `${inside}'a: word' ${used.replace(/ -oo USERPWD=\S+/, '')}`;
-  expect((await run('sh', ['-c', set])).stdout).toBe(stdout);
-  const wrong = await run('sh', ['-c', used.replace('<password>', 'wrong')]).catch((one) => one);
-  expect(`${wrong.stdout}${wrong.stderr}`).toContain(
-    'A valid user name and password are required.',
-  );
-});
+it.skipIf(!installed('/usr/bin/ogrinfo'))(
+  'GDAL reads with a password, as the page shows',
+  async () => {
+    const { products, origin } = await openWithPassword();
+    products.add('Products', ...generatedProducts(12).products);
+    const [command = ''] = /^ogrinfo .*USERPWD=.*$/m.exec(page) ?? [];
+    expect(command).toContain('-oo USERPWD=earshot:<password>');
+    const used = command.replace('http://127.0.0.1:8080', origin);
+    const { stdout } = await run('sh', ['-c', used.replace('<password>', "'a: word'")]);
+    expect(stdout).toContain('Feature Count: ');
+    const inside = /`(GDAL_HTTP_USERPWD=earshot:)<password>`/.exec(page)?.[1];
+    const set = `${inside}'a: word' ${used.replace(/ -oo USERPWD=\S+/, '')}`;
+    expect((await run('sh', ['-c', set])).stdout).toBe(stdout);
+    const wrong = await run('sh', ['-c', used.replace('<password>', 'wrong')]).catch((one) => one);
+    expect(`${wrong.stdout}${wrong.stderr}`).toContain(
+      'A valid user name and password are required.',
+    );
+  },
+);

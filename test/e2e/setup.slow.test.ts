@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { printedBy } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 it.skipIf(!existsSync('/usr/bin/script'))(
@@ -18,14 +19,11 @@ it.skipIf(!existsSync('/usr/bin/script'))(
       env: bareEnvironment({ EARSHOT_ACCOUNT_USERNAME: 'me' }),
     });
     onTestFinished(() => void child.kill('SIGKILL'));
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    await expect.poll(() => output).toContain('Password of the catalogue account (not shown): ');
+    const output = printedBy(child.stdout);
+    await expect.poll(output).toContain('Password of the catalogue account (not shown): ');
     child.stdin.write('hunter2-of-mine\n');
     await once(child, 'exit');
-    expect(output).toContain('EARSHOT_ACCOUNT_PASSWORD=********');
-    expect(output).not.toContain('hunter2');
+    expect(output()).toContain('EARSHOT_ACCOUNT_PASSWORD=********');
+    expect(output()).not.toContain('hunter2');
   },
 );

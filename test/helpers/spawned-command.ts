@@ -1,6 +1,7 @@
 /** Runs one command of the real program as a child process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { bareEnvironment } from './bare-environment.ts';
 
@@ -16,6 +17,16 @@ export interface SpawnedCommand {
   ended: Promise<{ code: number | null; out: string; err: string }>;
 }
 
+/** Returns a function that returns everything that was printed to these streams so far. */
+export function printedBy(...streams: readonly (Readable | null)[]): () => string {
+  let text = '';
+  for (const stream of streams)
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+  return () => text;
+}
+
 /** Starts a command in a folder, with only the given environment. */
 export function spawnCommand(
   argv: readonly string[],
@@ -28,18 +39,12 @@ export function spawnCommand(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let [out, err] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text;
-  });
+  const [out, err] = [printedBy(child.stdout), printedBy(child.stderr)];
   const ended = new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
-    child.on('close', (code) => resolve({ code, out, err }));
+    child.on('close', (code) => resolve({ code, out: out(), err: err() }));
   });
   return {
-    ...{ child, ended, out: () => out, err: () => err },
+    ...{ child, ended, out, err },
     kill: () => void child.kill('SIGKILL'),
     interrupt: () => void child.kill('SIGINT'),
   };

@@ -4,17 +4,11 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readPage } from '../../docs/console-sessions.ts';
-import {
-  caddy,
-  installed,
-  nginx,
-  prepareCaddy,
-  prepareNginx,
-  startProxy,
-} from '../../e2e/behind-proxy.ts';
+import { caddy, nginx, prepareCaddy, prepareNginx, startProxy } from '../../e2e/behind-proxy.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { createKeyPair } from '../../helpers/key-pair.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { installed } from '../../helpers/thorough.ts';
 import {
   createMemoryLog,
   generatedProducts,

@@ -38,18 +38,13 @@ describe('the doctor with pull subscriptions only', () => {
     expect(JSON.stringify(findings)).not.toContain(account.password);
   });
 
-  it('reads the queue, and removes nothing from it', async () => {
+  it('reads the queue, removes nothing from it, and warns of entries older than a day', async () => {
     const context = await openRegistered();
     await context.sandbox.publishNow(3);
     expect((await doctor(context)).finding('queue default')).toMatchObject({
       ...{ level: 'ok', text: 'The queue can be read.', nextStep: null },
     });
     expect(context.sandbox.queues()[0]).toMatchObject({ length: 3, acknowledged: 0 });
-  });
-
-  it('warns of entries that are older than a day', async () => {
-    const context = await openRegistered();
-    await context.sandbox.publishNow(3);
     context.passDays(2.5);
     const { code, finding } = await doctor(context);
     expect(code).toBe(0);

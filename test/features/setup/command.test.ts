@@ -212,18 +212,11 @@ it('writes every value so that it can be read back, or refuses it', () => {
   );
 });
 
-describe.each(['status', 'doctor'])('%s in a folder', (command) => {
-  const run = (workingDir: string) =>
-    runCommand(command, { workingDir, env: { earshot_called_as: './earshot' } });
-
-  it('that is not set up first names setup and the demo', async () => {
-    const { err } = await run(temporaryDirectory());
-    expect(err).toMatch(/^The folder .* is not set up\. .*earshot setup`\. .*earshot demo`\.\n/);
-  });
-
-  it('with settings does not name setup', async () => {
-    const folder = temporaryDirectory();
-    writeFileSync(join(folder, '.env'), '');
-    expect((await run(folder)).err).not.toMatch(/not set up/);
-  });
+it('a command first names setup and the demo, but not in a folder with settings', async () => {
+  const workingDir = temporaryDirectory();
+  const run = () => runCommand('status', { workingDir, env: { earshot_called_as: './earshot' } });
+  const notSetUp = /^The folder .* is not set up\. .*earshot setup`\. .*earshot demo`\.\n/;
+  expect((await run()).err).toMatch(notSetUp);
+  writeFileSync(join(workingDir, '.env'), '');
+  expect((await run()).err).not.toMatch(/not set up/);
 });

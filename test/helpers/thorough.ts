@@ -1,4 +1,4 @@
-/** What a test runs: a share of its repetitions by default, all with `TEST_THOROUGH=1`; programs that are installed. */
+/** Share of its work that a test does: all repetitions with `TEST_THOROUGH=1`; programs that are installed. */
 import { existsSync } from 'node:fs';
 import { it } from 'vitest';
 

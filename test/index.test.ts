@@ -160,26 +160,24 @@ describe('with middleware that reads bodies', () => {
   });
 });
 
-describe('without a server', () => {
-  const post = (body: string, headers: Record<string, string> = { authorization }) =>
-    ({ method: 'POST', body, headers }) as const;
+const post = (body: string, headers: Record<string, string> = { authorization }) =>
+  ({ method: 'POST', body, headers }) as const;
 
-  it('the receiver gives the same responses, so that a user can test an app', async () => {
-    const store = await openTestStore();
-    const app = new Hono().route('/', createReceiver({ store, credentials: [pair] }));
-    const answer = async (init: RequestInit) => {
-      const response = await app.request('/notifications/alps', init);
-      return [response.status, (await response.text()).slice(0, 22)];
-    };
-    expect(await answer(post(good()))).toEqual([200, '{"status":"stored"}']);
-    expect(await answer(post(good()))).toEqual([200, '{"status":"duplicate"}']);
-    expect(await answer({ headers: { authorization } })).toEqual([200, '']);
-    expect((await answer(post(good(), {})))[0]).toBe(401);
-    expect((await answer(post('[')))[0]).toBe(400);
-    expect((await answer(post('')))[0]).toBe(400);
-    expect((await answer(post(large)))[0]).toBe(413);
-    expect(await store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 2 });
-  });
+it('without a server the receiver gives the same responses, so that a user can test an app', async () => {
+  const store = await openTestStore();
+  const app = new Hono().route('/', createReceiver({ store, credentials: [pair] }));
+  const answer = async (init: RequestInit) => {
+    const response = await app.request('/notifications/alps', init);
+    return [response.status, (await response.text()).slice(0, 22)];
+  };
+  expect(await answer(post(good()))).toEqual([200, '{"status":"stored"}']);
+  expect(await answer(post(good()))).toEqual([200, '{"status":"duplicate"}']);
+  expect(await answer({ headers: { authorization } })).toEqual([200, '']);
+  expect((await answer(post(good(), {})))[0]).toBe(401);
+  expect((await answer(post('[')))[0]).toBe(400);
+  expect((await answer(post('')))[0]).toBe(400);
+  expect((await answer(post(large)))[0]).toBe(413);
+  expect(await store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 2 });
 });
 
 const failures: [string, () => never | Promise<never>][] = [

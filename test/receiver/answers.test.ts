@@ -72,23 +72,21 @@ describe('a notification', () => {
   });
 });
 
-describe('an array', () => {
-  it('with an invalid item is answered 400; the valid items and the whole body are stored', async ({
-    receiver,
-  }) => {
-    const { ackId, body } = goodNotification();
-    const whole = `[${body}, {"SubscriptionEvent":"created"}, 7]`;
-    const answer = await exchange(receiver, { body: whole });
-    expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.body).errors).toEqual([
-      expect.stringMatching(/^Item 1: .*ProductId/),
-      expect.stringMatching(/^Item 2: .*object/),
-    ]);
-    expect(await receiver.store.counts()).toEqual({ ...none, notifications: 1, quarantined: 1 });
-    expect(await collect(receiver.store.find({ ackId }))).toHaveLength(1);
-    const [entry] = await quarantinedIn(receiver);
-    expect(Buffer.from(entry?.body ?? []).toString()).toBe(whole);
-  });
+it('an array with an invalid item is answered 400; the valid items and the whole body are stored', async ({
+  receiver,
+}) => {
+  const { ackId, body } = goodNotification();
+  const whole = `[${body}, {"SubscriptionEvent":"created"}, 7]`;
+  const answer = await exchange(receiver, { body: whole });
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(answer.body).errors).toEqual([
+    expect.stringMatching(/^Item 1: .*ProductId/),
+    expect.stringMatching(/^Item 2: .*object/),
+  ]);
+  expect(await receiver.store.counts()).toEqual({ ...none, notifications: 1, quarantined: 1 });
+  expect(await collect(receiver.store.find({ ackId }))).toHaveLength(1);
+  const [entry] = await quarantinedIn(receiver);
+  expect(Buffer.from(entry?.body ?? []).toString()).toBe(whole);
 });
 
 describe('a body that is not a notification', () => {

@@ -111,43 +111,39 @@ describe('a body over the limit', () => {
   });
 });
 
-describe('a body at the limit', () => {
-  it('is stored, with an announced length or without', async ({ receiver }) => {
-    const connection = await openConnection(receiver);
-    const body = paddedTo(bodyBytesMax);
-    const announced = await sendThenRead(connection, requestBytes({ body }));
-    expect(announced).toMatchObject({ status: 200, body: '{"status":"stored"}' });
-    const inOneChunk = Buffer.from(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
-    const again = await sendThenRead(connection, requestBytes(transferEncoding), inOneChunk);
-    expect(again).toMatchObject({ status: 200, body: '{"status":"duplicate"}' });
-  });
+it('a body at the limit is stored, with an announced length or without', async ({ receiver }) => {
+  const connection = await openConnection(receiver);
+  const body = paddedTo(bodyBytesMax);
+  const announced = await sendThenRead(connection, requestBytes({ body }));
+  expect(announced).toMatchObject({ status: 200, body: '{"status":"stored"}' });
+  const inOneChunk = Buffer.from(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+  const again = await sendThenRead(connection, requestBytes(transferEncoding), inOneChunk);
+  expect(again).toMatchObject({ status: 200, body: '{"status":"duplicate"}' });
 });
 
-describe('many concurrent bodies', () => {
-  it('have a total limit: beyond 64 MiB senders get 503, and all bodies are accepted later', async ({
-    receiver,
-  }) => {
-    const senders = 70;
-    const connections = await Promise.all(
-      Array.from({ length: senders }, () => openConnection(receiver)),
-    );
-    const bodies = connections.map(() => paddedTo(bodyBytesMax));
-    // All but the last byte of each, so that all are received at the same time.
-    const answers = connections.map((connection, i) => {
-      connection.send(requestBytes({ body: bodies[i] ?? '' }).subarray(0, -1));
-      return connection.answer();
-    });
-    const refused = await Promise.race(answers);
-    expect(refused.status).toBe(503);
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    for (const connection of connections) connection.send(' ');
-    const statuses = (await Promise.all(answers)).map((answer) => answer.status);
-    const stored = statuses.filter((status) => status === 200).length;
-    expect(stored).toBeGreaterThan(0);
-    expect(statuses.filter((status) => status === 503)).toHaveLength(senders - stored);
-    expect((await receiver.store.counts()).notifications).toBe(stored);
-    await expectStillAcceptsNotifications(receiver);
+it('many concurrent bodies have a total limit: beyond 64 MiB senders get 503, and all bodies are accepted later', async ({
+  receiver,
+}) => {
+  const senders = 70;
+  const connections = await Promise.all(
+    Array.from({ length: senders }, () => openConnection(receiver)),
+  );
+  const bodies = connections.map(() => paddedTo(bodyBytesMax));
+  // All but the last byte of each, so that all are received at the same time.
+  const answers = connections.map((connection, i) => {
+    connection.send(requestBytes({ body: bodies[i] ?? '' }).subarray(0, -1));
+    return connection.answer();
   });
+  const refused = await Promise.race(answers);
+  expect(refused.status).toBe(503);
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  for (const connection of connections) connection.send(' ');
+  const statuses = (await Promise.all(answers)).map((answer) => answer.status);
+  const stored = statuses.filter((status) => status === 200).length;
+  expect(stored).toBeGreaterThan(0);
+  expect(statuses.filter((status) => status === 503)).toHaveLength(senders - stored);
+  expect((await receiver.store.counts()).notifications).toBe(stored);
+  await expectStillAcceptsNotifications(receiver);
 });
 
 it('a body of a million chunks costs no more than a body in one chunk', async ({ skip }) => {

@@ -183,29 +183,27 @@ describe('failed logins beyond a hundred a minute from one address', () => {
   );
 });
 
-describe('failed logins through a proxy', () => {
-  /** Guesses as a client of a proxy that appends its address; returns the statuses. */
-  async function guesses(receiver: Endpoint, client: string, count: number): Promise<number[]> {
-    const connection = await openConnection(receiver);
-    const answers: number[] = [];
-    for (let i = 0; i < count; i += 1) {
-      const headers = { 'X-Forwarded-For': `198.51.100.${i % 250}, ${client}:4711` };
-      connection.send(requestBytes({ method: 'GET', authorization: basic('x', `${i}`), headers }));
-      answers.push((await connection.answer()).status);
-    }
-    return answers;
+/** Guesses as a client of a proxy that appends its address; returns the statuses. */
+async function guesses(receiver: Endpoint, client: string, count: number): Promise<number[]> {
+  const connection = await openConnection(receiver);
+  const answers: number[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const headers = { 'X-Forwarded-For': `198.51.100.${i % 250}, ${client}:4711` };
+    connection.send(requestBytes({ method: 'GET', authorization: basic('x', `${i}`), headers }));
+    answers.push((await connection.answer()).status);
   }
+  return answers;
+}
 
-  it('count for each client separately when the proxy is trusted, whatever the client claims', async () => {
-    const receiver = await startReceiver(undefined, { trustedProxies: ['127.0.0.1'] });
-    const guessed = await guesses(receiver, '203.0.113.2', 103);
-    expect(new Set(guessed.slice(0, 100))).toEqual(new Set([401]));
-    expect(guessed.slice(100)).toEqual([429, 429, 429]);
-    expect(await guesses(receiver, '203.0.113.3', 1)).toEqual([401]);
-    await expectStillAcceptsNotifications(receiver);
-    const addresses = receiver.log
-      .filter(({ message }) => message === 'login failed')
-      .map(({ fields }) => ('address' in fields ? fields.address : null));
-    expect(addresses).toEqual([...Array(10).fill('203.0.113.2'), '203.0.113.3']);
-  });
+it('failed logins through a proxy count for each client separately when the proxy is trusted, whatever the client claims', async () => {
+  const receiver = await startReceiver(undefined, { trustedProxies: ['127.0.0.1'] });
+  const guessed = await guesses(receiver, '203.0.113.2', 103);
+  expect(new Set(guessed.slice(0, 100))).toEqual(new Set([401]));
+  expect(guessed.slice(100)).toEqual([429, 429, 429]);
+  expect(await guesses(receiver, '203.0.113.3', 1)).toEqual([401]);
+  await expectStillAcceptsNotifications(receiver);
+  const addresses = receiver.log
+    .filter(({ message }) => message === 'login failed')
+    .map(({ fields }) => ('address' in fields ? fields.address : null));
+  expect(addresses).toEqual([...Array(10).fill('203.0.113.2'), '203.0.113.3']);
 });

@@ -4,14 +4,14 @@ import type { DeliveryMark } from '../../src/admin/account.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { startUptimeMarks } from '../../src/features/coverage/job.ts';
 import { startDeliveryMarks } from '../../src/receiver/own-jobs.ts';
+import { fakeIntervals } from '../helpers/fast-seconds.ts';
 import { recordingLog, silentLog } from '../helpers/recording-log.ts';
 import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Starts marks on a fake clock, with a store that records them or fails. */
 function startRecorded() {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeIntervals();
   const clock = { us: 1_000 };
   const calls: (readonly DeliveryMark[])[] = [];
   const store: { answer: () => Promise<void> } = { answer: () => Promise.resolve() };
@@ -30,27 +30,25 @@ function startRecorded() {
 
 const failing = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
 
-describe('delivery marks', () => {
-  it('reach the store within two seconds: the last time of each pair, once', async () => {
-    const { marks, calls, clock, pass } = startRecorded();
-    marks.note('alps', 'old');
-    clock.us = 2_000;
-    marks.note('alps', 'new');
-    marks.note(null, 'new');
-    clock.us = 3_000;
-    marks.note('alps', 'old');
-    expect(calls).toEqual([]);
-    await pass(2_000);
-    expect(calls).toEqual([
-      [
-        { subscription: 'alps', username: 'old', lastAtUs: 3_000 },
-        { subscription: 'alps', username: 'new', lastAtUs: 2_000 },
-        { subscription: null, username: 'new', lastAtUs: 2_000 },
-      ],
-    ]);
-    await pass(60_000);
-    expect(calls).toHaveLength(1);
-  });
+it('delivery marks reach the store within two seconds: the last time of each pair, once', async () => {
+  const { marks, calls, clock, pass } = startRecorded();
+  marks.note('alps', 'old');
+  clock.us = 2_000;
+  marks.note('alps', 'new');
+  marks.note(null, 'new');
+  clock.us = 3_000;
+  marks.note('alps', 'old');
+  expect(calls).toEqual([]);
+  await pass(2_000);
+  expect(calls).toEqual([
+    [
+      { subscription: 'alps', username: 'old', lastAtUs: 3_000 },
+      { subscription: 'alps', username: 'new', lastAtUs: 2_000 },
+      { subscription: null, username: 'new', lastAtUs: 2_000 },
+    ],
+  ]);
+  await pass(60_000);
+  expect(calls).toHaveLength(1);
 });
 
 describe('marks with a failing store', () => {
@@ -133,8 +131,7 @@ async function startUptime() {
         }
       : recordUptime;
   };
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeIntervals();
   const marks = startUptimeMarks({ completeness, nowUs: () => clock.us, log: silentLog });
   const uptimes = async () =>
     (await completeness.uptimes(0)).map(({ fromUs, toUs }) => [fromUs, toUs]);

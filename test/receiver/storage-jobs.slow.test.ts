@@ -1,7 +1,7 @@
 /** Automatic backups and pruning of the receiver, with a clock that the test moves. */
 
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
@@ -44,7 +44,7 @@ async function openBackups(keep = 7) {
   const setHour = (hour: number) => {
     nowUs = beginUs + hour * hourUs;
   };
-  return { dataDir, store, to, start, names, messages, setHour };
+  return { dataDir, store, start, names, messages, setHour };
 }
 
 const soon = { timeout: 15_000 };
@@ -65,19 +65,6 @@ it('is made at once if there is none, then whenever one is due, also after a res
   expect(names()).toEqual([nameAt(0)]);
   setHour(24);
   await expect.poll(names, soon).toEqual([nameAt(0), nameAt(24)]);
-});
-
-it('keeps the configured number of backups, and files that it did not make', async () => {
-  const { to, start, names, setHour } = await openBackups(2);
-  mkdirSync(to, { recursive: true, mode: 0o700 });
-  for (const name of ['mine', nameAt(-48)]) writeFileSync(join(to, name), 'x');
-  start();
-  const others = [nameAt(-48), 'mine'];
-  for (const hour of [0, 24, 48]) {
-    setHour(hour);
-    const made = [nameAt(hour - 24), nameAt(hour)].slice(hour === 0 ? 1 : 0);
-    await expect.poll(names, soon).toEqual([...made, ...others].toSorted());
-  }
 });
 
 it('retries after a failure, removes nothing before a success, and records both', async () => {

@@ -23,19 +23,17 @@ const large = (number: number) =>
 
 const walOf = (dataDir: string) => join(dataDir, `${databaseFileName}-wal`);
 
-describe('the disk reserve', () => {
-  it('is 256 MiB or the configured size, plus the size of the write-ahead log', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.accept(large(1));
-    const walBytes = statSync(walOf(dataDir)).size;
-    expect(walBytes).toBeGreaterThan(0);
-    const usual = diskSpace({ dataDir });
-    const usualBytes = Math.min(256 * mebibyte, Math.floor((usual?.totalBytes ?? 0) / 20));
-    expect(usual?.reserveBytes).toBe(usualBytes + walBytes);
-    const set = diskSpace({ dataDir, diskReserveBytes: 5 * mebibyte });
-    expect(set?.reserveBytes).toBe(5 * mebibyte + walBytes);
-    expect(diskSpace({ dataDir, diskReserveBytes: 0 })?.reserveBytes).toBe(0);
-  });
+it('the disk reserve is 256 MiB or the configured size, plus the size of the write-ahead log', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  await store.accept(large(1));
+  const walBytes = statSync(walOf(dataDir)).size;
+  expect(walBytes).toBeGreaterThan(0);
+  const usual = diskSpace({ dataDir });
+  const usualBytes = Math.min(256 * mebibyte, Math.floor((usual?.totalBytes ?? 0) / 20));
+  expect(usual?.reserveBytes).toBe(usualBytes + walBytes);
+  const set = diskSpace({ dataDir, diskReserveBytes: 5 * mebibyte });
+  expect(set?.reserveBytes).toBe(5 * mebibyte + walBytes);
+  expect(diskSpace({ dataDir, diskReserveBytes: 0 })?.reserveBytes).toBe(0);
 });
 
 describe('without free space', () => {

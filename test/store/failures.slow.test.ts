@@ -19,19 +19,17 @@ function integrity(dataDir: string): unknown {
   return openWithoutWait(dataDir).pragma('integrity_check', { simple: true });
 }
 
-describe('a read-only file', () => {
-  it('refuses notifications with advice, and accepts them again when the file is writable', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.accept(delivery(notification(1)));
-    await store.close();
-    chmodSync(join(dataDir, databaseFileName), 0o444);
-    const { stdout, stderr } = runBoundByPermissions('read-only-child.ts', dataDir);
-    expect(stderr).toBe('');
-    const { start, afterPermission } = JSON.parse(stdout);
-    expect(start).toMatchObject({ code: 'unavailable' });
-    expect(start.message).toContain('(SQLITE_READONLY');
-    expect(afterPermission).toMatchObject({ outcome: 'stored' });
-  });
+it('a read-only file refuses notifications with advice, and accepts them again when the file is writable', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  await store.accept(delivery(notification(1)));
+  await store.close();
+  chmodSync(join(dataDir, databaseFileName), 0o444);
+  const { stdout, stderr } = runBoundByPermissions('read-only-child.ts', dataDir);
+  expect(stderr).toBe('');
+  const { start, afterPermission } = JSON.parse(stdout);
+  expect(start).toMatchObject({ code: 'unavailable' });
+  expect(start.message).toContain('(SQLITE_READONLY');
+  expect(afterPermission).toMatchObject({ outcome: 'stored' });
 });
 
 describe('a file locked by another program', () => {

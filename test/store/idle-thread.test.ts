@@ -6,6 +6,7 @@ import { StoreThread } from '../../src/store/engine/thread.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
 import { rememberingReads } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { fakeIntervals } from '../helpers/fast-seconds.ts';
 import { expectRefused } from '../helpers/refusals.ts';
 import { useRealThreads } from '../helpers/threads-in-process.ts';
 import { openFile, openSqliteStore } from './sqlite-store.ts';
@@ -42,8 +43,7 @@ it('a thread ends when idle, closes its files, and starts with the next call', a
 });
 
 it('a thread does not end during a call', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeIntervals();
   const thread = new StoreThread(new URL('late-answer-child.ts', import.meta.url), {
     ...{ dataDir: '', callTimeoutSeconds: Number.POSITIVE_INFINITY, idleSeconds: 5 },
   });

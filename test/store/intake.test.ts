@@ -212,15 +212,13 @@ describe('the quarantine', () => {
   });
 });
 
-describe('stored cursors', () => {
-  it('move forward and back, and survive a restart', async () => {
-    const { store, reopen } = await openLocalStore();
-    await store.moveCursor('index', 7, 1);
-    await store.moveCursor('sink', 2, 1);
-    await store.moveCursor('index', 4, 2);
-    expect(await store.cursor('index')).toBe(4);
-    const again = await reopen();
-    const positions = ['index', 'sink', 'never-there'].map((reader) => again.cursor(reader));
-    expect(await Promise.all(positions)).toEqual([4, 2, null]);
-  });
+it('stored cursors move forward and back, and survive a restart', async () => {
+  const { store, reopen } = await openLocalStore();
+  await store.moveCursor('index', 7, 1);
+  await store.moveCursor('sink', 2, 1);
+  await store.moveCursor('index', 4, 2);
+  expect(await store.cursor('index')).toBe(4);
+  const again = await reopen();
+  const positions = ['index', 'sink', 'never-there'].map((reader) => again.cursor(reader));
+  expect(await Promise.all(positions)).toEqual([4, 2, null]);
 });

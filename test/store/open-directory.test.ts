@@ -69,33 +69,31 @@ it('every file of the store is restricted to its owner, whatever the umask and t
   expect(statSync(dataDir).mode & 0o777).toBe(0o755);
 });
 
-describe('a database with another name', () => {
-  const linkTo = (target: string) => (file: string, other: string) => {
-    renameSync(file, other);
-    symlinkSync(target, file);
-  };
-  const links: [string, (file: string, other: string) => void][] = [
-    ['a symbolic link', (file, other) => linkTo(other)(file, other)],
-    ['a broken link', linkTo('nowhere.db')],
-    ['hard links', linkSync],
-  ];
+const linkTo = (target: string) => (file: string, other: string) => {
+  renameSync(file, other);
+  symlinkSync(target, file);
+};
+const links: [string, (file: string, other: string) => void][] = [
+  ['a symbolic link', (file, other) => linkTo(other)(file, other)],
+  ['a broken link', linkTo('nowhere.db')],
+  ['hard links', linkSync],
+];
 
-  it.each(links)('is refused by all programs: %s', async (_, link) => {
-    const folder = temporaryDirectory();
-    const dataDir = join(folder, 'data');
-    await (await openStore({ dataDir })).close();
-    mkdirSync(join(folder, 'elsewhere'));
-    link(join(dataDir, databaseFileName), join(folder, 'elsewhere/log.db'));
-    const refusal = {
-      code: 'configuration',
-      message: expect.stringMatching(/earshot\.db is a .*link/),
-    };
-    await expect(openStore({ dataDir })).rejects.toMatchObject(refusal);
-    const reader = openStoreReader(dataDir);
-    await expect(reader.counts()).rejects.toMatchObject(refusal);
-    await reader.close();
-    if (!existsSync(join(dataDir, databaseFileName))) return;
-    const [finding] = await createStoreChecks(dataDir).database();
-    expect(finding).toMatchObject({ level: 'critical', text: refusal.message });
-  });
+it.each(links)('a database with another name is refused by all programs: %s', async (_, link) => {
+  const folder = temporaryDirectory();
+  const dataDir = join(folder, 'data');
+  await (await openStore({ dataDir })).close();
+  mkdirSync(join(folder, 'elsewhere'));
+  link(join(dataDir, databaseFileName), join(folder, 'elsewhere/log.db'));
+  const refusal = {
+    code: 'configuration',
+    message: expect.stringMatching(/earshot\.db is a .*link/),
+  };
+  await expect(openStore({ dataDir })).rejects.toMatchObject(refusal);
+  const reader = openStoreReader(dataDir);
+  await expect(reader.counts()).rejects.toMatchObject(refusal);
+  await reader.close();
+  if (!existsSync(join(dataDir, databaseFileName))) return;
+  const [finding] = await createStoreChecks(dataDir).database();
+  expect(finding).toMatchObject({ level: 'critical', text: refusal.message });
 });

@@ -66,17 +66,15 @@ describe('opening the store', () => {
   });
 });
 
-describe('closing the store', () => {
-  it('commits and answers earlier deliveries', async () => {
-    const { store, reopen } = await openSqliteStore();
-    const receipts = Promise.all(
-      Array.from({ length: 500 }, (_, i) => store.accept(delivery(notification(i)))),
-    );
-    const again = await reopen();
-    expect(await receipts).toHaveLength(500);
-    expect(await again.counts()).toMatchObject({ notifications: 500 });
-    await again.close();
-    const refused = again.accept(delivery(notification(1)));
-    await expectRefused(refused, 'unavailable');
-  });
+it('closing the store commits and answers earlier deliveries', async () => {
+  const { store, reopen } = await openSqliteStore();
+  const receipts = Promise.all(
+    Array.from({ length: 500 }, (_, i) => store.accept(delivery(notification(i)))),
+  );
+  const again = await reopen();
+  expect(await receipts).toHaveLength(500);
+  expect(await again.counts()).toMatchObject({ notifications: 500 });
+  await again.close();
+  const refused = again.accept(delivery(notification(1)));
+  await expectRefused(refused, 'unavailable');
 });

@@ -118,42 +118,40 @@ it('a push with the state of a modification, or a later state, is its notificati
   expect(await recover(store, [...at(6_000, [1, 2, 3]), ...at(0, [4])])).toEqual([6, 7, 8, 9]);
 });
 
-describe('pushes and recoveries in any order', () => {
-  const step = fc.record({
-    kind: fc.constantFrom('push', 'recover'),
-    number: fc.nat({ max: 2 }),
-    event: fc.constantFrom('created', 'modified', 'deleted'),
-  });
+const step = fc.record({
+  kind: fc.constantFrom('push', 'recover'),
+  number: fc.nat({ max: 2 }),
+  event: fc.constantFrom('created', 'modified', 'deleted'),
+});
 
-  it('store each event once, and count its receipts', async () => {
-    const { store } = await openLocalStore();
-    let run = 0;
-    const property = fc.asyncProperty(
-      fc.array(step, { maxLength: 20 }),
-      fc.boolean(),
-      async (steps, isTogether) => {
-        run += 1;
-        const from = await store.lastPosition();
-        const keys = steps.map(({ number, event }) => `${event} product-${run * 10 + number}`);
-        const apply = ({ kind, number, event }: (typeof steps)[number]) => {
-          const product = run * 10 + number;
-          if (kind === 'recover') return recover(store, [missing(product, { event })], from);
-          return store.accept(push(pushed(product, { event, AckId: `${event} ${product}` })));
-        };
-        if (isTogether) await Promise.all(steps.map(apply));
-        else for (const one of steps) await apply(one);
-        const rows = await collect(store.find({ afterPosition: from }));
-        const found = rows.map(({ event, productId }) => `${event} ${productId}`);
-        expect(found.toSorted()).toEqual([...new Set(keys)].toSorted());
-        const pushes = steps.flatMap(({ kind }, i) => (kind === 'push' ? [keys[i]] : []));
-        for (const [i, { timesSeen, source }] of rows.entries()) {
-          const times = pushes.filter((key) => key === found[i]).length;
-          expect(timesSeen).toBe(times + (source === 'reconcile' ? 1 : 0));
-        }
-      },
-    );
-    await fc.assert(property, { numRuns: 60 });
-  });
+it('pushes and recoveries in any order store each event once, and count its receipts', async () => {
+  const { store } = await openLocalStore();
+  let run = 0;
+  const property = fc.asyncProperty(
+    fc.array(step, { maxLength: 20 }),
+    fc.boolean(),
+    async (steps, isTogether) => {
+      run += 1;
+      const from = await store.lastPosition();
+      const keys = steps.map(({ number, event }) => `${event} product-${run * 10 + number}`);
+      const apply = ({ kind, number, event }: (typeof steps)[number]) => {
+        const product = run * 10 + number;
+        if (kind === 'recover') return recover(store, [missing(product, { event })], from);
+        return store.accept(push(pushed(product, { event, AckId: `${event} ${product}` })));
+      };
+      if (isTogether) await Promise.all(steps.map(apply));
+      else for (const one of steps) await apply(one);
+      const rows = await collect(store.find({ afterPosition: from }));
+      const found = rows.map(({ event, productId }) => `${event} ${productId}`);
+      expect(found.toSorted()).toEqual([...new Set(keys)].toSorted());
+      const pushes = steps.flatMap(({ kind }, i) => (kind === 'push' ? [keys[i]] : []));
+      for (const [i, { timesSeen, source }] of rows.entries()) {
+        const times = pushes.filter((key) => key === found[i]).length;
+        expect(timesSeen).toBe(times + (source === 'reconcile' ? 1 : 0));
+      }
+    },
+  );
+  await fc.assert(property, { numRuns: 60 });
 });
 
 describe('a push of a recovered event', () => {

@@ -41,13 +41,11 @@ describe('the data directory', () => {
   });
 });
 
-describe('the database', () => {
-  it('fails with reason and nextStep when it is not a database', async () => {
-    const dataDir = temporaryDirectory();
-    writeFileSync(join(dataDir, databaseFileName), 'this is no database at all'.repeat(100));
-    const [finding] = await createStoreChecks(dataDir).database();
-    expect(finding).toMatchObject({ check: 'database', level: 'critical' });
-    expect(finding?.text).toMatch(/not a database/);
-    expect(finding?.nextStep).toMatch(/backup/);
-  });
+it('the database fails with reason and nextStep when it is not a database', async () => {
+  const dataDir = temporaryDirectory();
+  writeFileSync(join(dataDir, databaseFileName), 'this is no database at all'.repeat(100));
+  const [finding] = await createStoreChecks(dataDir).database();
+  expect(finding).toMatchObject({ check: 'database', level: 'critical' });
+  expect(finding?.text).toMatch(/not a database/);
+  expect(finding?.nextStep).toMatch(/backup/);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { navigation } from '../../helpers/pages.ts';
 import {
   createMemoryLog,
@@ -30,43 +30,39 @@ const linked: [path: string, sent?: Sent][] = [
   ['/api/openapi.json'],
 ];
 
-describe('every link has', () => {
-  it.each([
-    ['the address of the request', undefined, 'http://localhost:9'],
-    ['the configured address', 'https://example.org/ear', 'https://example.org/ear'],
-  ])('%s, and each can be followed', async (_title, consoleUrl, base) => {
-    const context = await open(consoleUrl);
-    const headers = { host: 'localhost:9', 'x-forwarded-proto': 'ftp' };
-    for (const [path, sent] of linked) {
-      const { text } = await context.get(path, { ...sent, headers });
-      const own = [...text.matchAll(/"(https?:[^"]*)"/g)].flatMap(([, link = '']) =>
-        ['localhost:9', new URL(base).host].includes(new URL(link).host) ? [link] : [],
-      );
-      expect([path, own.length > 0]).toEqual([path, true]);
-      for (const link of new Set(own)) {
-        expect(link.startsWith(`${base}/`) || link === base).toBe(true);
-        // The description of the API names the base alone.
-        const inside = link.slice(base.length) || '/api';
-        expect([inside, (await context.get(inside)).status]).toEqual([inside, 200]);
-      }
+it.each([
+  ['the address of the request', undefined, 'http://localhost:9'],
+  ['the configured address', 'https://example.org/ear', 'https://example.org/ear'],
+])('every link has %s, and each can be followed', async (_title, consoleUrl, base) => {
+  const context = await open(consoleUrl);
+  const headers = { host: 'localhost:9', 'x-forwarded-proto': 'ftp' };
+  for (const [path, sent] of linked) {
+    const { text } = await context.get(path, { ...sent, headers });
+    const own = [...text.matchAll(/"(https?:[^"]*)"/g)].flatMap(([, link = '']) =>
+      ['localhost:9', new URL(base).host].includes(new URL(link).host) ? [link] : [],
+    );
+    expect([path, own.length > 0]).toEqual([path, true]);
+    for (const link of new Set(own)) {
+      expect(link.startsWith(`${base}/`) || link === base).toBe(true);
+      // The description of the API names the base alone.
+      const inside = link.slice(base.length) || '/api';
+      expect([inside, (await context.get(inside)).status]).toEqual([inside, 200]);
     }
-  });
+  }
 });
 
-describe('pages behind a prefix', () => {
-  const attributes = /\b(?:href|src|action)="([^"]*)"/g;
-  it.each([
-    ['that a proxy removes', ''],
-    ['that a proxy sends', '/ear'],
-  ])('%s link to it only', async (_title, sent) => {
-    const context = await open('https://example.org/ear');
-    for (const { path } of [...navigation, { path: '/no-such-page' }]) {
-      const { text } = await context.get(sent + path, { headers: { accept: 'text/html' } });
-      const links = [...text.matchAll(attributes)].map(([, link = '']) => link);
-      expect(links.length).toBeGreaterThan(10);
-      expect(links.filter((link) => !/^(?:\/ear\/|#)/.test(link))).toEqual([]);
-    }
-    const redirect = await context.get(`${sent}/map?bbox=5,45,11,48`);
-    expect(redirect.headers.location).toMatch(/^\/ear\/map\?/);
-  });
+const attributes = /\b(?:href|src|action)="([^"]*)"/g;
+it.each([
+  ['that a proxy removes', ''],
+  ['that a proxy sends', '/ear'],
+])('pages behind a prefix %s link to it only', async (_title, sent) => {
+  const context = await open('https://example.org/ear');
+  for (const { path } of [...navigation, { path: '/no-such-page' }]) {
+    const { text } = await context.get(sent + path, { headers: { accept: 'text/html' } });
+    const links = [...text.matchAll(attributes)].map(([, link = '']) => link);
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((link) => !/^(?:\/ear\/|#)/.test(link))).toEqual([]);
+  }
+  const redirect = await context.get(`${sent}/map?bbox=5,45,11,48`);
+  expect(redirect.headers.location).toMatch(/^\/ear\/map\?/);
 });

@@ -305,32 +305,30 @@ async function openCompared() {
   return openConsole({ completeness });
 }
 
-describe('/api/coverage', () => {
-  it('reports each subscription and hour', async () => {
-    const { get } = await openCompared();
-    const { json } = await get('/api/coverage?since=2026-05-02T08:30:00Z&subscription=alps');
-    const none = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
-    const hour = (at: string, state: string, counts: object = {}) => ({
-      ...{ hour: `2026-05-02T${at}:00:00.000000Z`, state, ...none, ...counts },
-    });
-    expect(json).toEqual({
-      ...{ since: '2026-05-02T08:00:00.000000Z', until: '2026-05-02T12:00:00.000000Z' },
-      ...{ missing: 1, comparison: { automatic: true, reason: null } },
-      subscriptions: [
-        {
-          ...{ subscription: 'alps', ...none, expected: 9, pushed: 8, missing: 1 },
-          ...{ comparedHours: 2, unknownHours: 1, complete: 8 / 9, pushedShare: 8 / 9 },
-          ...{ state: 'partly-compared', pendingHours: 0 },
-          nextComparison: '2026-05-02T10:30:00.000000Z',
-          hours: [
-            hour('08', 'outside'),
-            hour('09', 'unknown'),
-            hour('10', 'pushed', { expected: 5, pushed: 5 }),
-            hour('11', 'missing', { expected: 4, pushed: 3, missing: 1 }),
-          ],
-        },
-      ],
-    });
+it('/api/coverage reports each subscription and hour', async () => {
+  const { get } = await openCompared();
+  const { json } = await get('/api/coverage?since=2026-05-02T08:30:00Z&subscription=alps');
+  const none = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
+  const hour = (at: string, state: string, counts: object = {}) => ({
+    ...{ hour: `2026-05-02T${at}:00:00.000000Z`, state, ...none, ...counts },
+  });
+  expect(json).toEqual({
+    ...{ since: '2026-05-02T08:00:00.000000Z', until: '2026-05-02T12:00:00.000000Z' },
+    ...{ missing: 1, comparison: { automatic: true, reason: null } },
+    subscriptions: [
+      {
+        ...{ subscription: 'alps', ...none, expected: 9, pushed: 8, missing: 1 },
+        ...{ comparedHours: 2, unknownHours: 1, complete: 8 / 9, pushedShare: 8 / 9 },
+        ...{ state: 'partly-compared', pendingHours: 0 },
+        nextComparison: '2026-05-02T10:30:00.000000Z',
+        hours: [
+          hour('08', 'outside'),
+          hour('09', 'unknown'),
+          hour('10', 'pushed', { expected: 5, pushed: 5 }),
+          hour('11', 'missing', { expected: 4, pushed: 3, missing: 1 }),
+        ],
+      },
+    ],
   });
 });
 

@@ -43,13 +43,14 @@ describe('the private listener without a password', () => {
   });
 });
 
-describe('the private listener with a password', () => {
-  it.each([
-    ['nothing', {}],
-    ['another password', basic('earshot:word')],
-    ['another name', basic('admin:a: word')],
-    ['another scheme', { authorization: 'Bearer a: word' }],
-  ])('answers 401 to %s, on every path but those of the health checks', async (_title, headers) => {
+it.each([
+  ['nothing', {}],
+  ['another password', basic('earshot:word')],
+  ['another name', basic('admin:a: word')],
+  ['another scheme', { authorization: 'Bearer a: word' }],
+])(
+  'the private listener with a password answers 401 to %s, on every path but those of the health checks',
+  async (_title, headers) => {
     const { get } = await openWithPassword();
     const similar = ['/healthz/', '/healthz/x', '/readyz%2f', '/HEALTHZ'];
     for (const path of [...paths, '/', '/metrics', '/nowhere', '/odata/v1/Nothing', ...similar]) {
@@ -60,8 +61,8 @@ describe('the private listener with a password', () => {
     const named = { headers: { ...headers, host: 'earshot.example.org' } };
     expect(await get('/healthz', named)).toMatchObject({ status: 200, text: 'ok' });
     expect(await get('/readyz', named)).toMatchObject({ status: 200, text: 'ready' });
-  });
-});
+  },
+);
 
 describe('every request', () => {
   it('that would change something gets 405 with the allowed methods', async () => {

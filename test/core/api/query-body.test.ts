@@ -71,25 +71,23 @@ it.each<[string, object]>([
   expect(answer.status).toBe(200);
 });
 
-describe('bodies together', () => {
-  it('have at most 1 MiB: beyond it, 503 with Retry-After; afterwards they are accepted', async () => {
-    const { get, port } = await openConsole();
-    const agent = new Agent();
-    onTestFinished(() => agent.destroy());
-    // The last byte of each is missing.
-    const open = Array.from({ length: 20 }, () => {
-      const headers = { 'Content-Length': 65_000 };
-      const sent = request({ port, path: search, method: 'POST', agent, headers });
-      sent.write(' '.repeat(64_999));
-      return { sent, answer: once(sent, 'response').then(([answer]) => answer) };
-    });
-    const refused = await Promise.race(open.map(({ answer }) => answer));
-    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '5']);
-    for (const { sent } of open) sent.end(' ');
-    const answers = await Promise.all(open.map(({ answer }) => answer));
-    const statuses = new Set(answers.map(({ statusCode }) => statusCode));
-    expect(statuses).toEqual(new Set([400, 503]));
-    const later = await get(search, { method: 'POST', body: ' '.repeat(65_000) });
-    expect([later.status, later.json.detail]).toEqual([400, 'The body is not JSON.']);
+it('bodies together have at most 1 MiB: beyond it, 503 with Retry-After; afterwards they are accepted', async () => {
+  const { get, port } = await openConsole();
+  const agent = new Agent();
+  onTestFinished(() => agent.destroy());
+  // The last byte of each is missing.
+  const open = Array.from({ length: 20 }, () => {
+    const headers = { 'Content-Length': 65_000 };
+    const sent = request({ port, path: search, method: 'POST', agent, headers });
+    sent.write(' '.repeat(64_999));
+    return { sent, answer: once(sent, 'response').then(([answer]) => answer) };
   });
+  const refused = await Promise.race(open.map(({ answer }) => answer));
+  expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '5']);
+  for (const { sent } of open) sent.end(' ');
+  const answers = await Promise.all(open.map(({ answer }) => answer));
+  const statuses = new Set(answers.map(({ statusCode }) => statusCode));
+  expect(statuses).toEqual(new Set([400, 503]));
+  const later = await get(search, { method: 'POST', body: ' '.repeat(65_000) });
+  expect([later.status, later.json.detail]).toEqual([400, 'The body is not JSON.']);
 });

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { app } from '../../../src/app.ts';
 import { commandsByGroup } from '../../../src/core/cli/run.ts';
 import { bareEnvironment } from '../../helpers/bare-environment.ts';
@@ -12,20 +12,18 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 const root = join(import.meta.dirname, '../../..');
 const byPath = { earshot_called_as: './earshot' };
 
-describe('a message', () => {
-  it.each([
-    ['by the path', byPath, './earshot'],
-    ['by a path with a blank', { earshot_called_as: '/my work/earshot' }, '"/my work/earshot"'],
-    ['by the name', {}, 'earshot'],
-  ])('names commands as they are called %s', async (_, env, name) => {
-    const failed = await runCommand('start', { env });
-    expect(failed.err).toContain(`Run \`${name} credentials create\``);
-    const { out } = await runCommand('query --help', { env });
-    expect(out).toContain(`Usage: ${name} query [options]`);
-    expect(out).toContain(`\n  $ ${name} query --since 24h --event created `);
-    const doctor = await runCommand('doctor', { env });
-    expect(doctor.out).toContain(`\`${name} credentials create\``);
-  });
+it.each([
+  ['by the path', byPath, './earshot'],
+  ['by a path with a blank', { earshot_called_as: '/my work/earshot' }, '"/my work/earshot"'],
+  ['by the name', {}, 'earshot'],
+])('a message names commands as they are called %s', async (_, env, name) => {
+  const failed = await runCommand('start', { env });
+  expect(failed.err).toContain(`Run \`${name} credentials create\``);
+  const { out } = await runCommand('query --help', { env });
+  expect(out).toContain(`Usage: ${name} query [options]`);
+  expect(out).toContain(`\n  $ ${name} query --since 24h --event created `);
+  const doctor = await runCommand('doctor', { env });
+  expect(doctor.out).toContain(`\`${name} credentials create\``);
 });
 
 it('every command in a message is in backticks', () => {

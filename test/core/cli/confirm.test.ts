@@ -51,23 +51,21 @@ describe('a confirmation', () => {
   });
 });
 
-describe('a command with a confirmation', () => {
-  it('changes nothing at the catalogue before the user agrees', async () => {
-    const { run, sandbox } = await openAccountContext();
-    const register = ['register', '--event', 'created'];
-    const nobody = await expectEnd(run(register), 2, '--yes');
-    const refused = await expectEnd(
-      run(register, { answers: ['n'] }),
-      1,
-      'Apply these changes? [y/N]',
-    );
-    expect(refused.err).toContain('earshot: Nothing was changed.');
-    // The plan was printed before the question.
-    for (const { out } of [nobody, refused]) expect(out).toContain('create');
-    expect(sandbox.subscriptions()).toEqual([]);
-    expect((await run(register, { answers: ['y'] })).code).toBe(0);
-    expect(sandbox.subscriptions()).toHaveLength(1);
-    await expectEnd(run('subscriptions delete default', { answers: [''] }), 1);
-    expect(sandbox.subscriptions()).toHaveLength(1);
-  });
+it('a command with a confirmation changes nothing at the catalogue before the user agrees', async () => {
+  const { run, sandbox } = await openAccountContext();
+  const register = ['register', '--event', 'created'];
+  const nobody = await expectEnd(run(register), 2, '--yes');
+  const refused = await expectEnd(
+    run(register, { answers: ['n'] }),
+    1,
+    'Apply these changes? [y/N]',
+  );
+  expect(refused.err).toContain('earshot: Nothing was changed.');
+  // The plan was printed before the question.
+  for (const { out } of [nobody, refused]) expect(out).toContain('create');
+  expect(sandbox.subscriptions()).toEqual([]);
+  expect((await run(register, { answers: ['y'] })).code).toBe(0);
+  expect(sandbox.subscriptions()).toHaveLength(1);
+  await expectEnd(run('subscriptions delete default', { answers: [''] }), 1);
+  expect(sandbox.subscriptions()).toHaveLength(1);
 });

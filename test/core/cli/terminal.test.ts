@@ -25,18 +25,19 @@ function logged(isTTY: boolean, env: Record<string, string>): string {
   return text();
 }
 
-describe('colour', () => {
-  it.each([
-    ['a terminal', { isTTY: true }, true],
-    ['a pipe', { isTTY: false }, false],
-    ['a terminal under NO_COLOR', { isTTY: true, env: { NO_COLOR: '1' } }, false],
-    ['a terminal without colours', { isTTY: true, env: { TERM: 'dumb' } }, false],
-  ])('on %s', async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
+it.each([
+  ['a terminal', { isTTY: true }, true],
+  ['a pipe', { isTTY: false }, false],
+  ['a terminal under NO_COLOR', { isTTY: true, env: { NO_COLOR: '1' } }, false],
+  ['a terminal without colours', { isTTY: true, env: { TERM: 'dumb' } }, false],
+])(
+  'colour on %s',
+  async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
     const { err } = await runCommand(argv, { isTTY, env: { ...env } });
     expect(err).toContain('Trusting /nonexistent/ca.pem');
     expect(err.includes('\u001b[')).toBe(coloured);
-  });
-});
+  },
+);
 
 describe('the log', () => {
   it('is short lines without control characters on a terminal', () => {
@@ -78,16 +79,14 @@ describe('the log', () => {
 
 const text = `This product of Sentinel-2A holds ${'x'.repeat(50)} over parts of Italy and Slovenia.`;
 
-describe('a text on a terminal', () => {
-  it('is wrapped between words, with its indent, and no line is longer than the terminal', () => {
-    expect(wrapText(text, '  ', { isTTY: true, columns: 40 })).toEqual([
-      '  This product of Sentinel-2A holds',
-      `  ${'x'.repeat(50)}`,
-      '  over parts of Italy and Slovenia.',
-    ]);
-    const words = Array.from({ length: 100 }, (_, i) => 'w'.repeat(1 + (i % 9)));
-    const lines = wrapText(words.join(' '), '    ', { isTTY: true, columns: 37 });
-    expect(lines.flatMap((line) => line.trim().split(' '))).toEqual(words);
-    expect(Math.max(...lines.map((line) => line.length))).toBe(37);
-  });
+it('a text on a terminal is wrapped between words, with its indent, and no line is longer than the terminal', () => {
+  expect(wrapText(text, '  ', { isTTY: true, columns: 40 })).toEqual([
+    '  This product of Sentinel-2A holds',
+    `  ${'x'.repeat(50)}`,
+    '  over parts of Italy and Slovenia.',
+  ]);
+  const words = Array.from({ length: 100 }, (_, i) => 'w'.repeat(1 + (i % 9)));
+  const lines = wrapText(words.join(' '), '    ', { isTTY: true, columns: 37 });
+  expect(lines.flatMap((line) => line.trim().split(' '))).toEqual(words);
+  expect(Math.max(...lines.map((line) => line.length))).toBe(37);
 });

@@ -28,60 +28,56 @@ describe('earshot', () => {
   });
 });
 
-describe('usage errors', () => {
-  it.each([
-    ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
-    ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
-    ['query --lmiit 3', /Did you mean --limit\?/],
-    ['query --columns evnet', /There is no column evnet\. Did you mean event\? Known: ackId/],
-    ['query products --columns cloud', /column cloud\. Did you mean cloudCoverPercent\? Known:/],
-    ['query products --columns tiel,foo', /column tiel\. Did you mean tile\? Known:/],
-    ['query --sinse 24h', /unknown option '--sinse'[\s\S]*--since[\s\S]*earshot query --help/],
-    ['query --since', /'--since <time>' argument missing/],
-    ['query --since yesterday', /90m, 24h, 7d or a date such as/],
-    ...['query', 'tail', 'tail --no-follow', 'query products'].map((line): [string, RegExp] => [
-      `${line} --since 2026-05-01 --until 2026-04-01`,
-      /--until \(2026-04-01T00:00:00\.000Z\) is not after --since \(2026-05-01T00:00:00\.000Z\)\. Swap the two times, or omit one/,
-    ]),
-    ['query --limit ten', /'ten' is invalid[\s\S]*whole number, 1 or more/],
-    ['query --json --output csv', /cannot be used with/],
-    ['query --event ,', /one or more events, comma-separated/],
-    ['sandbox --fault lost=0.5=9', /Use name=rate/],
-    ['query --after 99999999999999999999', /whole number, 0 or more/],
-    ['query --output xml', /Allowed choices are table, json, ndjson, csv/],
-    ['query --source fax', /Allowed choices are push, pull, reconcile/],
-    [
-      'query drift --output csv',
-      /Allowed choices are table, json\.[\s\S]*earshot query drift --help/,
-    ],
-    ['query --product x', /unknown option '--product'[\s\S]*Did you mean --product-id\?/],
-    ['admin confg', /unknown command 'confg'[\s\S]*Did you mean config\?/],
-    ['sinks ded', /too many arguments for 'list'[\s\S]*sinks list --help/],
-    ['query --data-dir', /'--data-dir <folder>' argument missing/],
-    ['query --data-dir=', /Use the path of a folder/],
-    ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use "start", "now" or a position/],
-    ['tail --reader Downloads', /lower-case letters, digits/],
-    ['tail --output table', /Allowed choices are lines, json, ndjson/],
-    ['admin health --yes', /unknown option '--yes'/],
-    ['quarantine show', /missing required argument 'id'/],
-    ['quarantine show first', /whole number, 1 or more/],
-    ['demo --products 0', /whole number, 1 or more/],
-    ['start now', /too many arguments/],
-  ])('earshot %s exits 2 with a correction', async (line, message) => {
-    await expectRefusal(runCommand(line.split(' ')), message);
-  });
+it.each([
+  ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
+  ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
+  ['query --lmiit 3', /Did you mean --limit\?/],
+  ['query --columns evnet', /There is no column evnet\. Did you mean event\? Known: ackId/],
+  ['query products --columns cloud', /column cloud\. Did you mean cloudCoverPercent\? Known:/],
+  ['query products --columns tiel,foo', /column tiel\. Did you mean tile\? Known:/],
+  ['query --sinse 24h', /unknown option '--sinse'[\s\S]*--since[\s\S]*earshot query --help/],
+  ['query --since', /'--since <time>' argument missing/],
+  ['query --since yesterday', /90m, 24h, 7d or a date such as/],
+  ...['query', 'tail', 'tail --no-follow', 'query products'].map((line): [string, RegExp] => [
+    `${line} --since 2026-05-01 --until 2026-04-01`,
+    /--until \(2026-04-01T00:00:00\.000Z\) is not after --since \(2026-05-01T00:00:00\.000Z\)\. Swap the two times, or omit one/,
+  ]),
+  ['query --limit ten', /'ten' is invalid[\s\S]*whole number, 1 or more/],
+  ['query --json --output csv', /cannot be used with/],
+  ['query --event ,', /one or more events, comma-separated/],
+  ['sandbox --fault lost=0.5=9', /Use name=rate/],
+  ['query --after 99999999999999999999', /whole number, 0 or more/],
+  ['query --output xml', /Allowed choices are table, json, ndjson, csv/],
+  ['query --source fax', /Allowed choices are push, pull, reconcile/],
+  [
+    'query drift --output csv',
+    /Allowed choices are table, json\.[\s\S]*earshot query drift --help/,
+  ],
+  ['query --product x', /unknown option '--product'[\s\S]*Did you mean --product-id\?/],
+  ['admin confg', /unknown command 'confg'[\s\S]*Did you mean config\?/],
+  ['sinks ded', /too many arguments for 'list'[\s\S]*sinks list --help/],
+  ['query --data-dir', /'--data-dir <folder>' argument missing/],
+  ['query --data-dir=', /Use the path of a folder/],
+  ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use "start", "now" or a position/],
+  ['tail --reader Downloads', /lower-case letters, digits/],
+  ['tail --output table', /Allowed choices are lines, json, ndjson/],
+  ['admin health --yes', /unknown option '--yes'/],
+  ['quarantine show', /missing required argument 'id'/],
+  ['quarantine show first', /whole number, 1 or more/],
+  ['demo --products 0', /whole number, 1 or more/],
+  ['start now', /too many arguments/],
+])('usage errors earshot %s exits 2 with a correction', async (line, message) => {
+  await expectRefusal(runCommand(line.split(' ')), message);
 });
 
-describe('--data-dir', () => {
-  it.each([
-    ['--data-dir /nonexistent/named query'],
-    ['query --data-dir=/nonexistent/named products'],
-    ['--data-dir /nonexistent/other sinks list --data-dir /nonexistent/named'],
-  ])('takes precedence over the variable: earshot %s', async (line) => {
-    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
-    const { err } = await runCommand(line.split(' '), { env });
-    expect(err).toContain('There is no database in /nonexistent/named.');
-  });
+it.each([
+  ['--data-dir /nonexistent/named query'],
+  ['query --data-dir=/nonexistent/named products'],
+  ['--data-dir /nonexistent/other sinks list --data-dir /nonexistent/named'],
+])('--data-dir takes precedence over the variable: earshot %s', async (line) => {
+  const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+  const { err } = await runCommand(line.split(' '), { env });
+  expect(err).toContain('There is no database in /nonexistent/named.');
 });
 
 it('reports a path that is a file', async () => {

@@ -40,26 +40,24 @@ const readAccount = (env: Env, files: Record<string, string> = {}) =>
 const readSummary = (env: Env, files = {}) =>
   loadConfig(environment(env, files), ['summary']).summary;
 
-describe('the configuration of start', () => {
-  it('has defaults wherever a default is possible', () => {
-    expect(configWith({})).toMatchObject({
-      ...{
-        listen: { host: '0.0.0.0', port: 8443 },
-        publicUrl: undefined,
-        dataDir: resolve('data'),
-      },
-      ...{ diskReserveBytes: undefined, sharedLog: null, trustedProxies: [], index: true },
-      credentials: {
-        source: 'variables',
-        pairs: [{ username: 'catalogue', password: 'a long password' }],
-      },
-      tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },
-      console: {
-        ...{ listen: { host: '127.0.0.1', port: 8080 }, password: undefined },
-        catalogueUrl: 'https://catalogue.dataspace.copernicus.eu',
-      },
-      logLevel: 'info',
-    });
+it('the configuration of start has defaults wherever a default is possible', () => {
+  expect(configWith({})).toMatchObject({
+    ...{
+      listen: { host: '0.0.0.0', port: 8443 },
+      publicUrl: undefined,
+      dataDir: resolve('data'),
+    },
+    ...{ diskReserveBytes: undefined, sharedLog: null, trustedProxies: [], index: true },
+    credentials: {
+      source: 'variables',
+      pairs: [{ username: 'catalogue', password: 'a long password' }],
+    },
+    tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },
+    console: {
+      ...{ listen: { host: '127.0.0.1', port: 8080 }, password: undefined },
+      catalogueUrl: 'https://catalogue.dataspace.copernicus.eu',
+    },
+    logLevel: 'info',
   });
 });
 

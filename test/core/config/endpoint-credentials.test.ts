@@ -14,6 +14,7 @@ import {
 } from '../../../src/core/config/endpoint-credentials.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { testIo } from '../../helpers/fake-io.ts';
+import { fakeIntervals } from '../../helpers/fast-seconds.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -109,12 +110,6 @@ const second = { username: 'catalogue-2', password: 'the-second-and-secret' };
 const secrets = /and-secret/;
 /** Documented are one or two seconds; a busy machine may take longer. */
 const noticed = { timeout: 10_000, interval: 200 };
-
-/** Lets the test trigger each check. */
-function fakeIntervals(): void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
-}
 
 /**
  * Starts with the first pair in the file; `meanwhile` runs between reading the configuration and

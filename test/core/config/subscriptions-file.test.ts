@@ -188,30 +188,28 @@ describe('a file that cannot be loaded', () => {
   });
 });
 
-describe('a changed file', () => {
-  it('is loaded again after it could not be loaded, had faults, or was missing, even with the same size and time', async () => {
-    const folder = temporaryDirectory();
-    const good = exporting({ subscriptions: { x: {} } });
-    const subscriptions = [{ ...bare, name: 'x' }];
-    const broken = [
-      good.replace('x', 'Y'),
-      'export default {',
-      "throw new Error('not now');\nexport default 1;",
-      '',
-      good,
-    ];
-    for (const text of broken) {
-      write(folder, text);
-      utimesSync(join(folder, subscriptionsFileName), 1_700_000_000, 1_700_000_000);
-      if (text !== good) expect(await load(folder)).toMatchObject({ code: 'configuration' });
-      write(folder, good);
-      expect(await load(folder)).toEqual(subscriptions);
-    }
-    rmSync(join(folder, subscriptionsFileName));
-    expect(await load(folder)).toBeNull();
+it('a changed file is loaded again after it could not be loaded, had faults, or was missing, even with the same size and time', async () => {
+  const folder = temporaryDirectory();
+  const good = exporting({ subscriptions: { x: {} } });
+  const subscriptions = [{ ...bare, name: 'x' }];
+  const broken = [
+    good.replace('x', 'Y'),
+    'export default {',
+    "throw new Error('not now');\nexport default 1;",
+    '',
+    good,
+  ];
+  for (const text of broken) {
+    write(folder, text);
+    utimesSync(join(folder, subscriptionsFileName), 1_700_000_000, 1_700_000_000);
+    if (text !== good) expect(await load(folder)).toMatchObject({ code: 'configuration' });
     write(folder, good);
     expect(await load(folder)).toEqual(subscriptions);
-  });
+  }
+  rmSync(join(folder, subscriptionsFileName));
+  expect(await load(folder)).toBeNull();
+  write(folder, good);
+  expect(await load(folder)).toEqual(subscriptions);
 });
 
 it('has a state within seconds, also while its code waits, or it cannot be read', async () => {

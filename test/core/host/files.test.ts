@@ -13,17 +13,15 @@ import {
 } from '../../../src/core/host/files.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
-describe('creating a folder', () => {
-  it('creates its parents too, for the owner alone, and leaves an existing one unchanged', () => {
-    const folder = temporaryDirectory();
-    mkdirSync(join(folder, 'shared'), { mode: 0o755 });
-    makeDirectory(join(folder, 'shared', 'a', 'b'));
-    makeDirectory(join(folder, 'shared', 'a', 'b'));
-    const modes = ['shared', 'shared/a', 'shared/a/b'].map(
-      (path) => statSync(join(folder, path)).mode & 0o777,
-    );
-    expect(modes).toEqual([0o755, 0o700, 0o700]);
-  });
+it('creating a folder creates its parents too, for the owner alone, and leaves an existing one unchanged', () => {
+  const folder = temporaryDirectory();
+  mkdirSync(join(folder, 'shared'), { mode: 0o755 });
+  makeDirectory(join(folder, 'shared', 'a', 'b'));
+  makeDirectory(join(folder, 'shared', 'a', 'b'));
+  const modes = ['shared', 'shared/a', 'shared/a/b'].map(
+    (path) => statSync(join(folder, path)).mode & 0o777,
+  );
+  expect(modes).toEqual([0o755, 0o700, 0o700]);
 });
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;

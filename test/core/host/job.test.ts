@@ -53,38 +53,36 @@ function startRounds(
   return { job, waits, lines, ended: ended.promise, ran: () => ran };
 }
 
-describe('rounds', () => {
-  it.each<[string, Round[], Partial<JobOptions['every']>, number[]]>([
-    ['start after the first delay, then at the interval', [done, done], {}, [10, 100, 100]],
+it.each<[string, Round[], Partial<JobOptions['every']>, number[]]>([
+  ['start after the first delay, then at the interval', [done, done], {}, [10, 100, 100]],
+  [
+    'repeat with growing delays when they fail, up to the maximum',
+    [fails, fails, fails, fails, fails],
+    { retryMs: 20, retryMsMax: 120 },
+    [10, 20, 40, 80, 120, 120],
+  ],
+  [
+    'return to the shortest delay after a success',
+    [fails, fails, done, fails],
+    { retryMs: 20 },
+    [10, 20, 40, 100, 20],
+  ],
+  ['fail by their result as well', [async () => false, done], { retryMs: 20 }, [10, 20, 100]],
+  [
+    'throw before they begin without further effect',
     [
-      'repeat with growing delays when they fail, up to the maximum',
-      [fails, fails, fails, fails, fails],
-      { retryMs: 20, retryMsMax: 120 },
-      [10, 20, 40, 80, 120, 120],
+      () => {
+        throw new TypeError('a programming error');
+      },
+      done,
     ],
-    [
-      'return to the shortest delay after a success',
-      [fails, fails, done, fails],
-      { retryMs: 20 },
-      [10, 20, 40, 100, 20],
-    ],
-    ['fail by their result as well', [async () => false, done], { retryMs: 20 }, [10, 20, 100]],
-    [
-      'throw before they begin without further effect',
-      [
-        () => {
-          throw new TypeError('a programming error');
-        },
-        done,
-      ],
-      { retryMs: 20 },
-      [10, 20, 100],
-    ],
-  ])('%s', async (_title, rounds, times, expected) => {
-    const { ended, waits } = startRounds(rounds, { every: { ...every, ...times } });
-    await ended;
-    expect(waits).toEqual(expected);
-  });
+    { retryMs: 20 },
+    [10, 20, 100],
+  ],
+])('rounds %s', async (_title, rounds, times, expected) => {
+  const { ended, waits } = startRounds(rounds, { every: { ...every, ...times } });
+  await ended;
+  expect(waits).toEqual(expected);
 });
 
 describe('the lock', () => {
@@ -117,21 +115,19 @@ describe('the lock', () => {
   });
 });
 
-describe('the log', () => {
-  const bug = new TypeError('a programming error');
-  it.each<[string, unknown, object]>([
-    [
-      'has the name of an expected error',
-      unavailable,
-      { reason: unavailable.message, details: unavailable.details },
-    ],
-    ['has all details of an unknown error', bug, { err: bug }],
-    ['has the value of a thrown non-error', 'a text', { err: 'a text' }],
-  ])('%s', async (_title, error, fields) => {
-    const { ended, lines } = startRounds([() => Promise.reject(error)], { fields: { a: 1 } });
-    await ended;
-    expect(lines).toEqual([['error', { a: 1, ...fields }, failed]]);
-  });
+const bug = new TypeError('a programming error');
+it.each<[string, unknown, object]>([
+  [
+    'has the name of an expected error',
+    unavailable,
+    { reason: unavailable.message, details: unavailable.details },
+  ],
+  ['has all details of an unknown error', bug, { err: bug }],
+  ['has the value of a thrown non-error', 'a text', { err: 'a text' }],
+])('the log %s', async (_title, error, fields) => {
+  const { ended, lines } = startRounds([() => Promise.reject(error)], { fields: { a: 1 } });
+  await ended;
+  expect(lines).toEqual([['error', { a: 1, ...fields }, failed]]);
 });
 
 describe('stopping', () => {

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { startIdleCollection } from '../../../src/core/host/serve-thread.ts';
+import { fakeIntervals } from '../../helpers/fast-seconds.ts';
 
 function openTimers() {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeIntervals();
   const closers: (() => void)[] = [];
   return { closers, idle: startIdleCollection({ add: (close) => closers.push(close) }) };
 }

@@ -49,13 +49,11 @@ describe('a secret', () => {
   });
 });
 
-describe('a body of unknown form', () => {
-  it.each([
-    ['<!doctype html>\n<title>503\n Unavailable </title><body>…', '(a web page) 503 Unavailable'],
-    ['  <html><body>no title</body>', '(a web page)'],
-    ['upstream connect error', 'upstream connect error'],
-    ['', ''],
-  ])('%j is reported as %j', (body, hint) => {
-    expect(hintOf(body)).toBe(hint);
-  });
+it.each([
+  ['<!doctype html>\n<title>503\n Unavailable </title><body>…', '(a web page) 503 Unavailable'],
+  ['  <html><body>no title</body>', '(a web page)'],
+  ['upstream connect error', 'upstream connect error'],
+  ['', ''],
+])('a body of unknown form %j is reported as %j', (body, hint) => {
+  expect(hintOf(body)).toBe(hint);
 });

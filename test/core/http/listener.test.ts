@@ -91,30 +91,26 @@ function blockingApp() {
   return { fetch: answer, requested, release };
 }
 
-describe('requests in one packet', () => {
-  it('are parsed up to the maximum queue, and the connection is closed', async () => {
-    const { fetch, requested, release } = blockingApp();
-    const { port } = await start({ fetch });
-    await answerTo(await open(port), get.repeat(2_000));
-    release();
-    expect(requested).toHaveLength(20);
-  });
+it('requests in one packet are parsed up to the maximum queue, and the connection is closed', async () => {
+  const { fetch, requested, release } = blockingApp();
+  const { port } = await start({ fetch });
+  await answerTo(await open(port), get.repeat(2_000));
+  release();
+  expect(requested).toHaveLength(20);
 });
 
-describe('a response that the client does not read', () => {
-  // More than the kernel buffers for a connection.
-  const large = 'x'.repeat(32 * 2 ** 20);
+// More than the kernel buffers for a connection.
+const large = 'x'.repeat(32 * 2 ** 20);
 
-  it('is dropped after a timeout, with its connection', async () => {
-    const limits = { answerTimeoutMs: 300 };
-    const { port } = await start({ fetch: () => new Response(large), limits });
-    const socket = await open(port);
-    socket.pause().write(get);
-    // A client that does not read sees no end, but may not write any more.
-    const timer = setInterval(() => socket.write('\r\n'), 50);
-    onTestFinished(() => clearInterval(timer));
-    await closed(socket);
-  });
+it('a response that the client does not read is dropped after a timeout, with its connection', async () => {
+  const limits = { answerTimeoutMs: 300 };
+  const { port } = await start({ fetch: () => new Response(large), limits });
+  const socket = await open(port);
+  socket.pause().write(get);
+  // A client that does not read sees no end, but may not write any more.
+  const timer = setInterval(() => socket.write('\r\n'), 50);
+  onTestFinished(() => clearInterval(timer));
+  await closed(socket);
 });
 
 it.each([

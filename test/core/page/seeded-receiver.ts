@@ -186,10 +186,10 @@ export const hostileBodies = [
   '{"ProductId":"\u202egpj.exe","note":"\u001b[31mred\u001b[0m \u2066hidden\u2069"}',
 ];
 
-function pushed(body: string, receivedAtUs: number): Delivery {
+export function pushed(body: string, receivedAtUs: number, subscription = 'alps'): Delivery {
   return {
     body: new TextEncoder().encode(body),
-    subscription: 'alps',
+    subscription,
     receivedAtUs,
     source: 'push',
     headers: ['Content-Type', 'application/json'],

@@ -21,6 +21,7 @@ import {
   notificationBody,
   type Plan,
   type PublishedProduct,
+  pushed,
 } from './seeded-receiver.ts';
 
 const minuteUs = 60_000_000;
@@ -147,13 +148,12 @@ async function deliver(store: Store, events: readonly Event[], random: Random): 
         source === 'push' ? storedUs : recoveredHourUs + 2.1 * hourUs,
       );
       const body = notificationBody(product, event, Math.floor(notifiedUs), random.uuid());
-      return { body, subscription, receivedAtUs, source };
+      return { ...pushed(body, receivedAtUs, subscription), source };
     })
     .toSorted((a, b) => a.receivedAtUs - b.receivedAtUs);
-  const headers = ['Content-Type', 'application/json'];
   let accepted: Promise<unknown>[] = [];
-  for (const { body, ...one } of deliveries) {
-    accepted.push(store.accept({ ...one, body: new TextEncoder().encode(body), headers }));
+  for (const one of deliveries) {
+    accepted.push(store.accept(one));
     if (accepted.length < 200) continue;
     await Promise.all(accepted);
     accepted = [];
@@ -167,13 +167,9 @@ async function quarantine(store: Store): Promise<void> {
     ['<html><body><h1>502 Bad Gateway</h1></body></html>', 5 * hourUs],
   ] as const;
   for (const [body, agoUs] of bodies) {
-    await store.accept({
-      body: new TextEncoder().encode(body),
-      subscription: 'land',
-      receivedAtUs: showcaseNowUs - agoUs,
-      source: 'push',
-      headers: ['Content-Type', body.startsWith('<') ? 'text/html' : 'application/json'],
-    });
+    const delivery = pushed(body, showcaseNowUs - agoUs, 'land');
+    const headers = ['Content-Type', body.startsWith('<') ? 'text/html' : 'application/json'];
+    await store.accept({ ...delivery, headers });
   }
 }
 

@@ -9,13 +9,11 @@ const details = ['a: no', 'b: no'];
 const facts = { limit: 'tokensPerDay', left: 0 };
 const full = new AppError('unavailable', 'The disk is full.', { advice, details, facts });
 
-describe('the data of an error', () => {
-  it('survives a transfer between threads', () => {
-    const received = deserializeError(structuredClone(serializeError(full)));
-    const { code, message } = full;
-    expect(received).toMatchObject({ code, message, advice, details, facts });
-    expect(received.cause).toBe(full.stack);
-  });
+it('the data of an error survives a transfer between threads', () => {
+  const received = deserializeError(structuredClone(serializeError(full)));
+  const { code, message } = full;
+  expect(received).toMatchObject({ code, message, advice, details, facts });
+  expect(received.cause).toBe(full.stack);
 });
 
 describe('an error as a finding', () => {

@@ -139,14 +139,15 @@ const examples: Record<string, { body: unknown }> = {
 /** Reported by the store, which alone knows earlier notifications. */
 const foundByStore = 'ack-id-reused';
 
-describe('the drift shape', () => {
-  it.each(driftShapes.filter((shape) => shape !== foundByStore))('%s has an example', (shape) => {
+it.each(driftShapes.filter((shape) => shape !== foundByStore))(
+  'the drift shape %s has an example',
+  (shape) => {
     const example = examples[shape];
     expect(example, `an example of ${shape} is missing in this file`).toBeDefined();
     expect(read(example?.body).drift).toEqual([shape]);
     expect(read(example?.body).faults).toEqual([]);
-  });
-});
+  },
+);
 
 describe('an unknown field', () => {
   it('is named', () => {

@@ -65,23 +65,21 @@ describe('an endpoint', () => {
   });
 });
 
-describe('events', () => {
-  it.each<[string[], string[]]>([
-    [
-      ['deleted', 'modified', 'created'],
-      ['created', 'modified', 'deleted'],
-    ],
-    [
-      ['created', 'created', 'deleted', 'created'],
-      ['created', 'deleted'],
-    ],
-    [[], []],
-    [
-      ['zapped', 'deleted', 'archived'],
-      ['archived', 'zapped', 'deleted'],
-    ],
-  ])('%j become %j: sorted and unique', (events, sorted) => {
-    const given = Object.freeze([...events]);
-    expect(sortedEvents(given)).toEqual(sorted);
-  });
+it.each<[string[], string[]]>([
+  [
+    ['deleted', 'modified', 'created'],
+    ['created', 'modified', 'deleted'],
+  ],
+  [
+    ['created', 'created', 'deleted', 'created'],
+    ['created', 'deleted'],
+  ],
+  [[], []],
+  [
+    ['zapped', 'deleted', 'archived'],
+    ['archived', 'zapped', 'deleted'],
+  ],
+])('events %j become %j: sorted and unique', (events, sorted) => {
+  const given = Object.freeze([...events]);
+  expect(sortedEvents(given)).toEqual(sorted);
 });

@@ -146,52 +146,48 @@ it('an entry of the shared log in a newer format is refused, because it could me
   expect(() => decodeEntry(newer)).toThrow(/newer version of earshot/);
 });
 
-describe('stored bodies', () => {
-  it('are not written when their commit fails, and their ids are not reused', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.accept(delivery(notification(1)));
-    inFile(dataDir, (database) =>
-      database.exec(
-        `CREATE TRIGGER refuse BEFORE INSERT ON notification WHEN NEW.ack_id = 'ack-3'
-         BEGIN SELECT raise(ABORT, 'refused by a test'); END`,
-      ),
-    );
-    const deliveries = [2, 3, 4, 5].map((number) => delivery(notification(number)));
-    const receipts = await Promise.all(deliveries.map((one) => store.accept(one)));
-    expect(receipts.map(({ outcome }) => outcome)).toEqual([
-      'stored',
-      'rejected',
-      'stored',
-      'stored',
-    ]);
-    for await (const { position, ackId } of store.find({})) {
-      const body = JSON.parse(Buffer.from(await store.body(position)).toString());
-      expect(body).toMatchObject({ AckId: ackId });
-    }
-    const { body } = await store.quarantineEntry(1);
-    expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ AckId: 'ack-3' });
-    expect(keptRows(dataDir).reduce((sum, { bodies }) => sum + bodies, 0)).toBe(5);
-  });
+it('stored bodies are not written when their commit fails, and their ids are not reused', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  await store.accept(delivery(notification(1)));
+  inFile(dataDir, (database) =>
+    database.exec(
+      `CREATE TRIGGER refuse BEFORE INSERT ON notification WHEN NEW.ack_id = 'ack-3'
+       BEGIN SELECT raise(ABORT, 'refused by a test'); END`,
+    ),
+  );
+  const deliveries = [2, 3, 4, 5].map((number) => delivery(notification(number)));
+  const receipts = await Promise.all(deliveries.map((one) => store.accept(one)));
+  expect(receipts.map(({ outcome }) => outcome)).toEqual([
+    'stored',
+    'rejected',
+    'stored',
+    'stored',
+  ]);
+  for await (const { position, ackId } of store.find({})) {
+    const body = JSON.parse(Buffer.from(await store.body(position)).toString());
+    expect(body).toMatchObject({ AckId: ackId });
+  }
+  const { body } = await store.quarantineEntry(1);
+  expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ AckId: 'ack-3' });
+  expect(keptRows(dataDir).reduce((sum, { bodies }) => sum + bodies, 0)).toBe(5);
 });
 
-describe('a damaged pack', () => {
-  it('is reported to readers of its bodies; other bodies stay readable and intake continues', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const bodies = generatedBodies(9);
-    for (const three of [bodies.slice(0, 3), bodies.slice(3, 6)]) {
-      await Promise.all(three.map((body) => store.accept(delivery(body))));
-    }
-    inFile(dataDir, (database) =>
-      database
-        .prepare(
-          'UPDATE body SET packed = CAST(substr(packed, 1, 900) || zeroblob(20) AS BLOB) WHERE id = 1',
-        )
-        .run(),
-    );
-    await expectRefused(store.body(2), 'unavailable');
-    await expect(store.body(2)).rejects.toThrow(/A body in the log is damaged/);
-    expect(Buffer.from(await store.body(5))).toEqual(bodies[4]);
-    await Promise.all(bodies.slice(6).map((body) => store.accept(delivery(body))));
-    expect(Buffer.from(await store.body(9))).toEqual(bodies[8]);
-  });
+it('a damaged pack is reported to readers of its bodies; other bodies stay readable and intake continues', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  const bodies = generatedBodies(9);
+  for (const three of [bodies.slice(0, 3), bodies.slice(3, 6)]) {
+    await Promise.all(three.map((body) => store.accept(delivery(body))));
+  }
+  inFile(dataDir, (database) =>
+    database
+      .prepare(
+        'UPDATE body SET packed = CAST(substr(packed, 1, 900) || zeroblob(20) AS BLOB) WHERE id = 1',
+      )
+      .run(),
+  );
+  await expectRefused(store.body(2), 'unavailable');
+  await expect(store.body(2)).rejects.toThrow(/A body in the log is damaged/);
+  expect(Buffer.from(await store.body(5))).toEqual(bodies[4]);
+  await Promise.all(bodies.slice(6).map((body) => store.accept(delivery(body))));
+  expect(Buffer.from(await store.body(9))).toEqual(bodies[8]);
 });

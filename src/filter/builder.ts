@@ -291,17 +291,14 @@ function refuse(subject: string, value: unknown, expected: string): never {
  * is absolute. Throws `invalid`, with the reason.
  */
 export function geojsonFile(path: string | URL): object {
-  return readGeoJsonFile(path, (file) => readFileSync(file, 'utf8'));
+  return readGeoJsonFile(path, () => readFileSync(path, 'utf8'));
 }
 
 /** Returns the JSON of a GeoJSON file. Throws `invalid`, with the reason. */
-export function readGeoJsonFile<Path extends string | URL>(
-  path: Path,
-  readText: (path: Path) => string,
-): object {
+export function readGeoJsonFile(path: string | URL, readText: () => string): object {
   try {
     // Some editors start a file with a byte order mark.
-    const text = readText(path).replace(/^\ufeff/, '');
+    const text = readText().replace(/^\ufeff/, '');
     if (text.trim() === '') throw new AppError('invalid', 'it is empty');
     const value: unknown = JSON.parse(text);
     readAreas(value);

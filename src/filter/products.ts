@@ -138,12 +138,6 @@ export interface EventQuery {
 /** A notification with the newest state of its product. */
 export interface IndexedEvent {
   position: number;
-  event: string;
-  /** Subscription name in the URL path. */
-  subscription: string | null;
-  notificationUs: number | null;
-  receivedAtUs: number;
-  source: string;
   product: ProductRow;
   /** GeoJSON, simplified for maps; null without one. */
   footprint: AnyGeometry | null;

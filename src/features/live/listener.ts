@@ -93,9 +93,6 @@ async function indexNote(parts: ConsoleParts): Promise<Html | string> {
   return html`<p class="note">${withCommands(text)}</p>`;
 }
 
-/** Address of the API in commands, and whether they need a login. */
-type CommandAddress = Pick<PageRequest, 'base'> & Pick<ConsoleParts, 'passwordNeeded'>;
-
 interface LiveRow {
   row: NotificationRow;
   cells: ProductCells;
@@ -121,11 +118,11 @@ async function newestRows(
       ? await newestLogged(parts, request)
       : await newestMatching(parts, request, filter);
   const known = new Map(events.map((one) => [one.position, one]));
+  const login = parts.passwordNeeded ? ' --user earshot' : '';
+  const curl = (path: string) => `curl${login} '${request.base}${path}'`;
   let left = rowBytesMax;
-  const { base } = request;
-  const { passwordNeeded } = parts;
   const shown = rows.flatMap((row) => {
-    const one = liveRow(row, known.get(row.position), { base, passwordNeeded });
+    const one = liveRow(row, known.get(row.position), curl);
     const bytes = Buffer.byteLength(`${one.details}${JSON.stringify(one.cells)}`);
     if (bytes > left) return [];
     left -= bytes;
@@ -198,18 +195,17 @@ const unknownFacts = {
   ...{ cloudCoverPercent: null, orbitNumber: null, relativeOrbitNumber: null, tile: null },
 };
 
+/** Returns the command that reads a path of the API. */
+type CommandFor = (path: string) => string;
+
 /** Describes a product that is not indexed yet by its name. */
-function liveRow(
-  row: NotificationRow,
-  event: IndexedEvent | undefined,
-  address: CommandAddress,
-): LiveRow {
+function liveRow(row: NotificationRow, event: IndexedEvent | undefined, curl: CommandFor): LiveRow {
   const { product, footprint } = event ?? {};
   const productName = row.productName ?? product?.productName ?? null;
   return {
     row,
     cells: productCells(product ?? { ...unknownFacts, productName }, placeOf(footprint)),
-    details: rowDetails(row, productNameText({ productId: row.productId, productName }), address),
+    details: rowDetails(row, productNameText({ productId: row.productId, productName }), curl),
   };
 }
 
@@ -274,17 +270,12 @@ function delayText({ notificationDateUs, receivedAtUs }: NotificationRow): strin
 }
 
 /** The name of the product, which opens all fields. The first link identifies the row when the list is refreshed. */
-function rowDetails(
-  row: NotificationRow,
-  name: string,
-  { base, passwordNeeded }: CommandAddress,
-): Html {
+function rowDetails(row: NotificationRow, name: string, curl: CommandFor): Html {
   const { productId, position } = row;
   const path = `/api/notification?position=${position}`;
-  const login = passwordNeeded ? ' --user earshot' : '';
   return html`<details><summary class="name">${name}</summary>
 <p class="toolbar"><a class="button" href="${path}">Body</a> <a class="button" href="${productLink(productId)}">Open product</a>
-${copyButton(productId, 'Copy id')}${copyButton(`earshot query --product-id=${shellText(productId)}`, 'Copy query command')}${copyButton(`curl${login} '${base}${path}'`, 'Copy curl command')}</p>
+${copyButton(productId, 'Copy id')}${copyButton(`earshot query --product-id=${shellText(productId)}`, 'Copy query command')}${copyButton(curl(path), 'Copy curl command')}</p>
 ${facts(Object.entries(toNotificationJson(row)))}</details>`;
 }
 

@@ -221,7 +221,7 @@ export function during(field: string, { fromUs, untilUs }: TimeRange = {}): Filt
  */
 export function readAreaFile(path: string, { readFile }: Pick<Io, 'readFile'>): FilterTree {
   // Errors of readGeoJsonFile already name the file.
-  const area = attempt('--area: ', () => readGeoJsonFile(path, readFile));
+  const area = attempt('--area: ', () => readGeoJsonFile(path, () => readFile(path)));
   return attempt(`--area: ${path} cannot be used: `, () => intersects(area).tree);
 }
 

@@ -30,7 +30,7 @@ describe('the list', () => {
         if (indexed === null) throw missing;
         const known = rows.slice(0, indexed).map((row) => {
           const product = { ...row, ...unknown, tile: '32TMT', cloudCoverPercent: 12 };
-          return { ...row, notificationUs: null, product, footprint };
+          return { position: row.position, product, footprint };
         });
         return { events: known as never, next: null };
       },
@@ -73,7 +73,7 @@ describe('the list with a $filter', () => {
         pages += 1;
         const row = notificationRow(Math.max(afterPosition, beforePosition - 11) + 1);
         const product = { ...row, ...unknown };
-        const event = { ...row, notificationUs: null, product, footprint: null };
+        const event = { position: row.position, product, footprint: null };
         return { events: [event], next: row.position > afterPosition + 1 ? row.position : null };
       };
       const rows = Array.from({ length: count }, (_, i) =>

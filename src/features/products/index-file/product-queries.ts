@@ -251,7 +251,7 @@ const eventsExaminedMax = 10_000;
 
 /** The columns of a notification and of its product, by table. */
 interface SelectedEvent {
-  product_event: Omit<IndexedEvent, 'product' | 'footprint'>;
+  product_event: Pick<IndexedEvent, 'position'>;
   product: Candidate;
   product_footprint: Pick<Candidate, 'footprint'>;
 }
@@ -270,8 +270,7 @@ export function eventPage(databases: ProductDatabases, query: EventQuery): Event
   ]);
   const rows = prepared<unknown[], SelectedEvent>(
     databases.index,
-    `SELECT e.position, e.event, e.subscription, e.notification_us AS notificationUs,
-       e.received_us AS receivedAtUs, e.source, ${selected(plan)}
+    `SELECT e.position, ${selected(plan)}
      FROM product_event e CROSS JOIN product p ON p.id = e.product ${footprintJoin(plan)}
      WHERE ${sql} ORDER BY e.position DESC LIMIT ${eventsExaminedMax}`,
   ).expand();
@@ -284,7 +283,7 @@ export function eventPage(databases: ProductDatabases, query: EventQuery): Event
     last = row.product_event.position;
     if (matches(databases, plan, candidate)) {
       const footprint = footprintOf(candidate, { footprints: true });
-      found.push({ ...row.product_event, product: toProductRow(candidate), footprint });
+      found.push({ position: last, product: toProductRow(candidate), footprint });
     }
     if (found.length >= limit || examined >= examinedMax[plan.needs]) {
       return { events: found, next: last };

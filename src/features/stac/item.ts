@@ -9,7 +9,7 @@ import { joinParts, partsOf } from '../../filter/geometry/ring.ts';
 import { bboxOf, toShape } from '../../filter/geometry/shape.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { FoundProduct } from '../../filter/products.ts';
-import { partOf } from '../../filter/values.ts';
+import { partOf, textOrNull } from '../../filter/values.ts';
 import { collectionId, collectionOfView } from './collections.ts';
 import { extensionsOf, isRadarProduct, stacProperties } from './properties.ts';
 
@@ -73,8 +73,7 @@ function propertiesOf({ row }: FoundProduct, view: ProductView) {
 }
 
 function textAttribute(view: ProductView, name: string): string | null {
-  const value = view.attribute(name);
-  return typeof value === 'string' && value !== '' ? value : null;
+  return textOrNull(view.attribute(name)) || null;
 }
 
 function instrumentOf(view: ProductView) {
@@ -131,19 +130,15 @@ function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacIte
   const quicklook = Array.isArray(record.Assets)
     ? record.Assets.find((asset) => partOf(asset, 'Type') === 'QUICKLOOK')
     : undefined;
-  const thumbnail = partOf(quicklook, 'DownloadLink');
+  const thumbnail = textOrNull(partOf(quicklook, 'DownloadLink'));
   const data = { type: 'application/octet-stream', roles: ['data'] };
   // The format is not in the record. Clients show an image of any format, but only with a type.
   const image = { type: 'image/jpeg', roles: ['thumbnail'] };
   return {
-    ...(downloadUrl === null
-      ? {}
-      : { download: { href: downloadUrl, title: 'Product, by HTTPS', ...data } }),
-    ...(s3Path === null || s3Path === ''
-      ? {}
-      : { s3: { href: `s3://${s3Path.replace(/^\/+/, '')}`, title: 'Product, by S3', ...data } }),
-    ...(typeof thumbnail === 'string' && thumbnail !== ''
-      ? { quicklook: { href: thumbnail, title: 'Quicklook', ...image } }
-      : {}),
+    ...(downloadUrl && { download: { href: downloadUrl, title: 'Product, by HTTPS', ...data } }),
+    ...(s3Path && {
+      s3: { href: `s3://${s3Path.replace(/^\/+/, '')}`, title: 'Product, by S3', ...data },
+    }),
+    ...(thumbnail && { quicklook: { href: thumbnail, title: 'Quicklook', ...image } }),
   };
 }

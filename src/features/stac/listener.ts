@@ -9,7 +9,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { and, type Expression, textField } from '../../filter/builder.ts';
 import type { Entity } from '../../filter/filter-tree.ts';
-import type { CollectionSummary, FoundProduct } from '../../filter/products.ts';
+import { type CollectionSummary, type FoundProduct, writeKey } from '../../filter/products.ts';
 import { readProductPage, warningHeader } from '../products/route.ts';
 import { readBbox } from './areas.ts';
 import {
@@ -37,7 +37,6 @@ import {
   readSearchBody,
   readSearchParameters,
   type StacSearch,
-  tokenOf,
   withFields,
 } from './search.ts';
 
@@ -159,16 +158,12 @@ const responses: Record<
     return answerPage(search, request, {
       ...(key === null ? {} : { within: inCollection(key) }),
       collection: { rel: 'collection', href: collectionUrl(root, id), type: 'application/json' },
-      page: (token) => ({ href: withParameter(url, 'token', token) }),
       // The list of collections may be older than the newest product.
       onEmpty: () => requireCollection(request),
     });
   },
   '/collections/:collectionId/items/:featureId': answerItem,
-  '/search': async (request) =>
-    answerPage(readSearchParameters(request.url.searchParams), request, {
-      page: (token) => ({ href: withParameter(request.url, 'token', token) }),
-    }),
+  '/search': async (request) => answerPage(readSearchParameters(request.url.searchParams), request),
 };
 
 interface StacRequest
@@ -223,10 +218,10 @@ async function answerPage(
   options: {
     within?: Expression;
     collection?: object;
-    /** Returns a link to another page. */
-    page: (token: string) => object;
+    /** Returns a link to another page; by default, the same URL with a token. */
+    page?: (token: string) => object;
     onEmpty?: () => Promise<unknown>;
-  },
+  } = {},
 ): Promise<Response> {
   const query = queryOf(search, options.within);
   // A client knows the number after the first page.
@@ -235,7 +230,9 @@ async function answerPage(
   const items = page.found.map((one) => {
     return withFields(toStacItem(one, { catalogueUrl, base }), search);
   });
-  const next = page.next && options.page(tokenOf(search, page.next));
+  const linkTo =
+    options.page ?? ((token: string) => ({ href: withParameter(url, 'token', token) }));
+  const next = page.next && linkTo(writeKey(page.next, query));
   const body = {
     type: 'FeatureCollection',
     features: items,

@@ -6,13 +6,7 @@ import { jsonOf } from '../../core/terms/text.ts';
 import { and, type Expression, expression, or } from '../../filter/builder.ts';
 import { filterTermsMax } from '../../filter/cursor.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
-import {
-  type OrderTerm,
-  type ProductKey,
-  type ProductQuery,
-  readKey,
-  writeKey,
-} from '../../filter/products.ts';
+import { type OrderTerm, type ProductQuery, readKey } from '../../filter/products.ts';
 import { intersecting, readBbox, sensedDuring } from './areas.ts';
 import { parseCql2Text, readCql2 } from './cql2.ts';
 import { collectionProperty, noProduct } from './properties.ts';
@@ -200,7 +194,7 @@ export function queryOf(search: StacSearch, within?: Expression): ProductQuery &
     faults.push(`The search has more than ${filterTermsMax} conditions.`);
   }
   const order = attempt(() => orderOf(search));
-  const after = order && attempt(() => keyOf(search));
+  const after = order && attempt(() => keyOf(search, order));
   if (faults.length > 0) {
     const [only = ''] = faults;
     throw faults.length === 1
@@ -273,14 +267,9 @@ function orderOf({ sortby = [] }: StacSearch): readonly OrderTerm[] {
   });
 }
 
-/** Returns the token of the page of items after a product. */
-export function tokenOf(search: StacSearch, key: ProductKey): string {
-  return writeKey(key, { entity: 'Products', order: orderOf(search) });
-}
-
-function keyOf(search: StacSearch): ProductQuery['after'] {
-  if (search.token === undefined) return undefined;
-  const key = readKey(search.token, { entity: 'Products', order: orderOf(search) });
+function keyOf({ token }: StacSearch, order: readonly OrderTerm[]): ProductQuery['after'] {
+  if (token === undefined) return undefined;
+  const key = readKey(token, { entity: 'Products', order });
   if (key !== null) return key;
   const advice = 'Use the link next of a page.';
   throw new AppError('invalid', 'The token is invalid.', { advice });

@@ -9,9 +9,9 @@ import { AppError } from '../../../src/core/terms/app-error.ts';
 import { writeProducts } from '../../../src/features/products/output.ts';
 import { collectionId, collectionOfView } from '../../../src/features/stac/collections.ts';
 import { stac } from '../../../src/features/stac/index.ts';
-import { searchParameters, tokenOf } from '../../../src/features/stac/search.ts';
+import { searchParameters } from '../../../src/features/stac/search.ts';
 import { productView } from '../../../src/filter/product-view.ts';
-import type { CollectionSummary } from '../../../src/filter/products.ts';
+import { type CollectionSummary, writeKey } from '../../../src/filter/products.ts';
 import {
   type Answer,
   follow,
@@ -397,7 +397,7 @@ describe('a wrong STAC request is answered with', () => {
     ['/stac/search?token=x', 400, 'The token is invalid.'],
     ['/stac/collections?color=red', 400, 'Unknown parameter "color".'],
     [
-      `/stac/search?sortby=id&token=${tokenOf({}, { values: [], position: 1 })}`,
+      `/stac/search?sortby=id&token=${writeKey({ values: [], position: 1 }, { entity: 'Products' })}`,
       400,
       'The token is invalid.',
     ],

@@ -302,11 +302,7 @@ export const publishedAttributes: readonly PublishedAttribute[] = Object.entries
   ([name, entry]) => {
     const [kindName, ...words] = entry.split(' ');
     const kind = attributeKinds.find((one) => one === kindName) ?? 'String';
-    return {
-      name,
-      kind,
-      collections: words.flatMap(collectionsOf),
-    };
+    return { name, kind, collections: words.flatMap(collectionsOf) };
   },
 );
 

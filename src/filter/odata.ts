@@ -176,7 +176,7 @@ function readTruth(params: URLSearchParams, name: string, items: ValidationItem[
 interface ValidationItem {
   readonly type: string;
   /** `query` and the option, or `body` and the path in the body. */
-  readonly loc: readonly (string | number)[];
+  readonly loc: readonly PropertyKey[];
   readonly msg: string;
   readonly input: string | null;
   readonly ctx?: { readonly error: object };
@@ -231,7 +231,7 @@ export function readFilterList(text: string): InNode {
   if (!read.success) {
     const items = read.error.issues.slice(0, faultsShownMax).map(({ code, path, message }) => ({
       type: code,
-      loc: ['body', ...path.map((part) => (typeof part === 'symbol' ? String(part) : part))],
+      loc: ['body', ...path],
       msg: message,
       input: null,
     }));

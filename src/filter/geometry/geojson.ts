@@ -113,20 +113,14 @@ function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring 
   return isTurned ? ring.toReversed() : ring;
 }
 
-/** Result of a cut: the rings that were not cut, in their order, and the new rings. */
-interface CutRings {
-  readonly whole: readonly Ring[];
-  readonly pieces: readonly Ring[];
-}
-
 /**
- * Cuts the rings of a polygon to -180 to 180 degrees, all closed (RFC 7946, 3.1.9). Pieces have sides along the
- * antimeridian at the cut, and along an enclosed pole. Degrees stay as written where possible.
+ * Cuts the rings of a polygon to -180 to 180 degrees, all closed (RFC 7946, 3.1.9). Returns the rings that were not cut, in
+ * their order, and the new rings: these pieces have sides along the antimeridian at the cut, and along an enclosed pole.
+ * Degrees stay as written where possible.
  */
-function cutRings(polygon: Rings): CutRings {
+function cutRings(polygon: Rings) {
   const whole: Ring[] = [];
   const chains: Position[][] = [];
-  const latitudes = { north: 90, south: -90 };
   const poles = new Set<'north' | 'south'>();
   for (const ring of polygon) {
     const unwrapped = unwrapRing(ring);
@@ -140,9 +134,9 @@ function cutRings(polygon: Rings): CutRings {
     // The ring started in the middle of a chain.
     else for (const part of [[...last, ...first.slice(1)], ...others]) chains.push(part);
   }
-  for (const pole of ['north', 'south'] as const) {
-    const y = latitudes[pole];
-    if (poles.has(pole)) chains.push([180, -180].map((x): Position => [x, y]));
+  for (const pole of poles) {
+    const y = pole === 'north' ? 90 : -90;
+    chains.push([180, -180].map((x): Position => [x, y]));
   }
   return { whole, pieces: joinChains(chains) };
 }

@@ -1,7 +1,7 @@
 /** The map in a real browser: pixels of footprints, areas as filters, arrivals, state of the URL. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Ring } from '../../../src/filter/filter-tree.ts';
+import type { Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { extentOf } from '../../../src/filter/geometry/ring.ts';
 import { hasChromium, openBrowser, openPage } from '../../core/page/browser.ts';
 import {
@@ -10,8 +10,6 @@ import {
   type SeededReceiver,
 } from '../../core/page/seeded-receiver.ts';
 import { box, parallel, ring } from '../../filter/geometry/places.ts';
-
-type LonLat = readonly [longitude: number, latitude: number];
 
 /** Far from all footprints of the history: the tests show only these products. */
 const mine = "startswith(Name,'MAP_')";
@@ -47,12 +45,14 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     await vi.waitFor(isIndexed, { interval: 20, timeout: 10_000 });
     return product;
   };
-  const productIds = async (filter: string, more: Record<string, string> = {}) => {
+  const productsOf = async (filter: string, more: Record<string, string> = {}) => {
     const search = new URLSearchParams({ filter, limit: '1000', ...more });
     const answer = await fetch(`${seeded.url}/api/products?${search}`);
-    const { products } = (await answer.json()) as { products: { productId: string }[] };
-    return products.map(({ productId }) => productId).sort();
+    type Answer = { products: { productId: string; productName: string }[] };
+    return ((await answer.json()) as Answer).products;
   };
+  const productIds = async (...query: Parameters<typeof productsOf>) =>
+    (await productsOf(...query)).map(({ productId }) => productId).sort();
 
   beforeAll(async () => {
     [seeded, browser] = await Promise.all([openSeeded({ products: 300 }), openBrowser()]);
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     arrivals += 1;
     const west = -31 + 6 * (arrivals - 1);
     const page = await openMap({ view: '-30,-30,3' });
-    const spot: LonLat[] = [[west + 1.5, -29.5]];
+    const spot: Position[] = [[west + 1.5, -29.5]];
     await expectDrawn(page, { inside: [], outside: spot }, flatPixel([-30, -30], 3));
     const product = withFootprint(
       seeded.generator.next(Date.now()),
@@ -174,7 +174,9 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
   test('lists the same products as text, also without JavaScript', async () => {
     const page = await openMap({}, { javaScriptEnabled: false });
     const names = await page.locator('table .name').allTextContents();
-    const listed = (await namesOf(seeded, mine)).map((name) => name.replace('\u202e', '\\u202e'));
+    const listed = (await productsOf(mine)).map(({ productName }) =>
+      productName.replace('\u202e', '\\u202e'),
+    );
     expect(names.toSorted()).toEqual(listed.toSorted());
     expect(await page.locator('svg .footprint').count()).toBe(names.length);
   });
@@ -183,7 +185,7 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
     const count = 22;
     const [small = [0, 0], large = [0, 0], adjacent = [0, 0]] = ring('-99 -49, -93 -43, -89 -39');
     const toPixel = flatPixel([-95, -45], 5);
-    const namesAt = async (page: Page, position: LonLat) => {
+    const namesAt = async (page: Page, position: Position) => {
       const [at] = await canvasPixels(page, toPixel, [position]);
       await page.mouse.click(at?.x ?? 0, at?.y ?? 0);
       return page.locator('.map-selection a').allTextContents();
@@ -233,10 +235,10 @@ describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
 });
 
 /** A function from a position to a pixel, relative to the centre of the canvas. */
-type ToPixel = (position: LonLat) => readonly [number, number];
+type ToPixel = (position: Position) => readonly [number, number];
 
 /** Plate carrée around a centre, by the definition of the zoom in the URL. */
-function flatPixel([longitude, latitude]: LonLat, zoom: number): ToPixel {
+function flatPixel([longitude, latitude]: Position, zoom: number): ToPixel {
   const scale = (256 * 2 ** zoom) / 360;
   return ([x, y]) => {
     const dx = x - longitude - 360 * Math.round((x - longitude) / 360);
@@ -257,7 +259,7 @@ function polarPixel(sign: 1 | -1, zoom: number): ToPixel {
 /** Reads the colours at positions, as `r,g,b`. */
 async function pixels(
   page: Page,
-  positions: readonly LonLat[],
+  positions: readonly Position[],
   toPixel: ToPixel,
 ): Promise<string[]> {
   const offsets = JSON.stringify(positions.map(toPixel));
@@ -277,7 +279,7 @@ async function pixels(
 /** True where the colour is neither that of the sea nor of the land: the map is drawn with and without footprints. */
 async function colouredAt(
   page: Page,
-  positions: readonly LonLat[],
+  positions: readonly Position[],
   toPixel: ToPixel,
 ): Promise<boolean[]> {
   const plain: string[] = await page.evaluate(`['sea', 'land'].map((name) => {
@@ -300,7 +302,7 @@ function distanceOf(one = '', other = ''): number {
 /** Expects footprints at some positions, and none at others, when the map is drawn. */
 async function expectDrawn(
   page: Page,
-  { inside, outside }: { inside: readonly LonLat[]; outside: readonly LonLat[] },
+  { inside, outside }: { inside: readonly Position[]; outside: readonly Position[] },
   toPixel: ToPixel,
 ): Promise<void> {
   const expected = [...inside.map(() => true), ...outside.map(() => false)];
@@ -308,7 +310,7 @@ async function expectDrawn(
   await expect.poll(found, { interval: 50, timeout: 10_000 }).toEqual(expected);
 }
 
-async function canvasPixels(page: Page, toPixel: ToPixel, positions: readonly LonLat[]) {
+async function canvasPixels(page: Page, toPixel: ToPixel, positions: readonly Position[]) {
   const box = await page.locator('.map canvas').boundingBox();
   if (box === null) throw new Error('The canvas is not visible.');
   return positions.map((position) => {
@@ -332,15 +334,9 @@ function boundsOf(filter: string): number[] {
   return [west, south, east, north];
 }
 
-async function namesOf({ url }: SeededReceiver, filter: string): Promise<string[]> {
-  const answer = await fetch(`${url}/api/products?${new URLSearchParams({ filter })}`);
-  const { products } = (await answer.json()) as { products: { productName: string }[] };
-  return products.map(({ productName }) => productName);
-}
-
 /** A closed ring; longitudes beyond 180 continue on the other side. */
 const square = (...[west, south, east, north]: [number, number, number, number]) =>
-  box(west, south, east, north).map(([x, y]): LonLat => [x > 180 ? x - 360 : x, y]);
+  box(west, south, east, north).map(([x, y]): Position => [x > 180 ? x - 360 : x, y]);
 
 function withFootprint(product: PublishedProduct, name: string, area: Ring): PublishedProduct {
   const text = area.map((place) => place.join(' ')).join(',');

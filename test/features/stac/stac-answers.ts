@@ -10,6 +10,10 @@ const nextLinkOf = (json: Answer['json']) =>
 
 export const nextOf = (json: Answer['json']): string | null => nextLinkOf(json)?.href ?? null;
 
+/** Addresses of links by their relation. */
+export const linksIn = ({ links }: Answer['json']): Record<string, string> =>
+  Object.fromEntries(links.map((one: { rel: string; href: string }) => [one.rel, one.href]));
+
 export const idsOf = (answers: readonly Answer[]): string[] =>
   answers.flatMap(({ json }) => json.features.map(({ id }: { id: string }) => id));
 

@@ -144,11 +144,6 @@ describe('reading GeoJSON', () => {
   const features = (...all: unknown[]) => ({ type: 'FeatureCollection', features: all });
   const both = { type: 'GeometryCollection', geometries: [square, point(0, 0)] };
 
-  it('keeps points and polygons apart, because no geometry of a filter has both', () => {
-    expect(readAreas(both)).toEqual([square, point(0, 0)]);
-    expect(joined(both)).toBeNull();
-  });
-
   it('keeps polygons apart whose boxes touch, also across the antimeridian', () => {
     const across = polygon(ring('170 0, -170 0, -170 5, 170 0'));
     for (const [one, other] of [

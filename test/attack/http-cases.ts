@@ -14,17 +14,13 @@ import {
 
 const targets: readonly string[] = [
   ...['/', '//notifications', '/./notifications', '/NOTIFICATIONS', '/notifications/x/y', '*', ''],
-  ...[
-    '/notifications/../api/products',
-    '/notifications/%2e%2e/%2e%2e/etc/passwd',
-    '/notifications/%',
-  ],
-  ...[
-    '/notifications/%00',
-    '/notifications/%c0%ae',
-    '/notifications\\x',
-    '/notifications/x%0d%0aX:1',
-  ],
+  '/notifications/../api/products',
+  '/notifications/%2e%2e/%2e%2e/etc/passwd',
+  '/notifications/%',
+  '/notifications/%00',
+  '/notifications/%c0%ae',
+  '/notifications\\x',
+  '/notifications/x%0d%0aX:1',
   ...['http://a:b@localhost/notifications', 'ftp://localhost/notifications', 'localhost:443'],
   ...['/metrics', '/api/status', '/.env', '/earshot.db', '/__proto__', '/constructor'],
   `/notifications/${'a'.repeat(30_000)}`,
@@ -87,16 +83,14 @@ const framing: readonly Kind[] = [
 ];
 
 const unusualHeaders: readonly string[] = [
-  ...[
-    'nonsense',
-    ': x',
-    'X : y',
-    'X\0: y',
-    'X: a\0b',
-    'X: a\x7fb',
-    'X: y\r\n folded',
-    'X: y\rZ: z',
-  ],
+  'nonsense',
+  ': x',
+  'X : y',
+  'X\0: y',
+  'X: a\0b',
+  'X: a\x7fb',
+  'X: y\r\n folded',
+  'X: y\rZ: z',
   ...['X: y\nZ: z', 'X: \xff\xfe', '\xc4: x', 'Host: other', 'Host:', 'Host: h@x', 'Host: [::1'],
   ...['Connection: close, keep-alive', 'Connection: Host', 'Expect: 100-continue, x', 'Expect:'],
   ...['Content-Encoding: br, gzip', 'Trailer: Content-Length', 'X-HTTP-Method-Override: PUT'],

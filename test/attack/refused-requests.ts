@@ -16,18 +16,14 @@ const headers = (length: string): readonly (readonly string[])[] => [
   ...['chunked, identity', 'identity', 'xchunked', 'chunked;q=1', 'chun ked', '"chunked"', ''].map(
     (text) => [`Transfer-Encoding: ${text}`],
   ),
-  ...[
-    [length, 'Content-Length: 5'],
-    [length, length],
-    [length, chunked],
-    [chunked, length],
-  ],
+  [length, 'Content-Length: 5'],
+  [length, length],
+  [length, chunked],
+  [chunked, length],
   ...[[chunked, 'Transfer-Encoding: identity'], ['Transfer-Encoding : chunked'], [` ${chunked}`]],
-  ...[
-    [`X: y\r${chunked}`, length],
-    [`X: y\n${chunked}`, length],
-    ['nonsense', length],
-  ],
+  [`X: y\r${chunked}`, length],
+  [`X: y\n${chunked}`, length],
+  ['nonsense', length],
   ...[['X: y\r\n Content-Length: 0', length], [length.replace(':', ' :')], ['X: a\0b', length]],
   ['Transfer-Encoding:\x0bchunked', length],
 ];

@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import type { KeyPair } from '../../src/core/http/listener.ts';
 import { freePorts } from './free-ports.ts';
+import { writeKeyPair } from './key-pair.ts';
 import { sendRequest } from './send-request.ts';
 
 const programs = { pebble: '/usr/bin/pebble', names: '/usr/bin/pebble-challtestsrv' };
@@ -55,13 +56,9 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
   const folder = mkdtempSync(join(tmpdir(), 'earshot-pebble-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const ports = await freePebblePorts();
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const own = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
-  writeFileSync(join(folder, 'cert.pem'), own.certificatePem);
-  writeFileSync(join(folder, 'key.pem'), own.keyPem);
+  const { caPem, files } = await writeKeyPair(folder);
   const config = join(folder, 'config.json');
-  writeFileSync(config, JSON.stringify(configOf(folder, ports, options)));
-  const caPem = authority.certificatePem;
+  writeFileSync(config, JSON.stringify(configOf(files, ports, options)));
   const env = {
     PEBBLE_VA_NOSLEEP: '1',
     PEBBLE_AUTHZREUSE: '0',
@@ -94,14 +91,14 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
   };
 }
 
-function configOf(folder: string, ports: PebblePorts, options: PebbleOptions) {
+function configOf({ cert, key }: KeyPair, ports: PebblePorts, options: PebbleOptions) {
   const { eabKeys, validitySeconds } = options;
   return {
     pebble: {
       listenAddress: `127.0.0.1:${ports.acme}`,
       managementListenAddress: `127.0.0.1:${ports.management}`,
-      certificate: join(folder, 'cert.pem'),
-      privateKey: join(folder, 'key.pem'),
+      certificate: cert,
+      privateKey: key,
       httpPort: ports.http,
       tlsPort: ports.tls,
       ocspResponderURL: '',

@@ -10,11 +10,9 @@ import { settings } from '../helpers/settings.ts';
 export const loopback = { host: '127.0.0.1', port: 0 };
 
 const env = {
-  ...{
-    EARSHOT_ENDPOINT_USERNAME: 'u',
-    EARSHOT_ENDPOINT_PASSWORD: 'a long password',
-    EARSHOT_TLS: 'off',
-  },
+  EARSHOT_ENDPOINT_USERNAME: 'u',
+  EARSHOT_ENDPOINT_PASSWORD: 'a long password',
+  EARSHOT_TLS: 'off',
 };
 
 export function serveConfig(

@@ -97,11 +97,9 @@ async function startedAndStopped(env: Record<string, string>, workingDir = tempo
   const starting = startCommand(['start'], {
     workingDir,
     env: {
-      ...{
-        EARSHOT_TLS: 'off',
-        EARSHOT_LISTEN: '127.0.0.1:0',
-        EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
-      },
+      EARSHOT_TLS: 'off',
+      EARSHOT_LISTEN: '127.0.0.1:0',
+      EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
       ...{ EARSHOT_DATA_DIR: join(workingDir, 'data'), EARSHOT_ENDPOINT_USERNAME: 'catalogue' },
       ...env,
     },

@@ -215,7 +215,7 @@ function createConsoleGuard({
   isPagePath,
   answers: { forbidden },
 }: GuardOptions & {
-  isReadable: IsReadable;
+  isReadable: ReturnType<typeof shareWith>['isReadable'];
   isPagePath: (path: string) => boolean;
   answers: Pick<Answers, 'forbidden'>;
 }) {
@@ -313,9 +313,6 @@ function createAddresses(consoleUrl: string | undefined, isOwnPath: (path: strin
   };
 }
 
-/** Returns true for a request of a script that may read the answer. */
-type IsReadable = (incoming: Pick<IncomingMessage, 'headers'>, path: string) => boolean;
-
 /** Time for which a browser remembers the answer to a preflight request. */
 const preflightSeconds = 600;
 
@@ -326,11 +323,9 @@ const preflightSeconds = 600;
 function shareWith(
   origins: readonly string[],
   { methodsOf, isShared }: Pick<Answers, 'methodsOf' | 'isShared'>,
-): {
-  isReadable: IsReadable;
-  share: MiddlewareHandler<Environment>;
-} {
-  const isReadable: IsReadable = ({ headers: { origin = '' } }, path) =>
+) {
+  /** Returns true for a request of a script that may read the answer. */
+  const isReadable = ({ headers: { origin = '' } }: IncomingMessage, path: string): boolean =>
     origins.includes(origin) && isShared(path);
   const answer = cors({
     origin: [...origins],
@@ -338,8 +333,7 @@ function shareWith(
     exposeHeaders: ['*'],
     maxAge: preflightSeconds,
   });
-  return {
-    isReadable,
-    share: (c, next) => (isReadable(c.env.incoming, c.req.path) ? answer(c, next) : next()),
-  };
+  const share: MiddlewareHandler<Environment> = (c, next) =>
+    isReadable(c.env.incoming, c.req.path) ? answer(c, next) : next();
+  return { isReadable, share };
 }

@@ -194,24 +194,16 @@ export function stopped(): AppError {
   );
 }
 
-interface ServiceClock {
-  /** Time of the service in microseconds since 1970, UTC; the local time before its first answer. */
-  nowUs: () => number;
-  /** A `fetch` that reads the time from each answer. */
-  fetch: typeof fetch;
-}
-
 /** Differences below this are ignored: `Date` has whole seconds, and an answer takes time. */
 const toleranceUs = 5_000_000;
 
 /** Follows the `Date` header of a service's answers (RFC 9110, 6.6.1). */
-export function createServiceClock(own: {
-  nowUs: () => number;
-  fetch: typeof fetch;
-}): ServiceClock {
+export function createServiceClock(own: Pick<Io, 'nowUs' | 'fetch'>): typeof own {
   let offsetUs = 0;
   return {
+    /** Returns the time of the service; the local time before its first answer. */
     nowUs: () => own.nowUs() + offsetUs,
+    /** Reads the time from each answer. */
     fetch: async (...request) => {
       const response = await own.fetch(...request);
       const dateMs = Date.parse(response.headers.get('date') ?? '');

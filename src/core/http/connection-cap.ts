@@ -46,8 +46,9 @@ export function capConnections(
   };
 
   server.on('connection', (socket: Socket) => {
-    const connection = newConnection(socket);
-    const { network } = connection;
+    const network = networkOf(socket.remoteAddress ?? '');
+    const openedMs = performance.now();
+    const connection = { socket, network, openedMs, open: new Map(), lastSucceeded: false };
     index.add(socket, connection);
     connections.add(connection);
     perNetwork.set(network, sizeOf(connection) + 1);
@@ -110,12 +111,6 @@ function createConnectionIndex() {
       return connection;
     },
   };
-}
-
-function newConnection(socket: Socket): Connection {
-  const network = networkOf(socket.remoteAddress ?? '');
-  const openedMs = performance.now();
-  return { socket, network, openedMs, open: new Map(), lastSucceeded: false };
 }
 
 /** Adds a network; drops the one whose last success is oldest. */

@@ -17,12 +17,10 @@ export function alertRow(id: number, changes: Partial<ListedAlert> = {}): Listed
   return {
     ...{ id, kind: 'not-running', subject: 'alps', level: 'warning', text: 'It is silent.' },
     ...{ evidence: ['Usually 20 an hour.'], nextStep: 'Run `earshot doctor`.' },
-    ...{
-      raisedAtUs: seenUs,
-      resolvedAtUs: null,
-      channels: [{ channel: 'url' as const, sent: 'warning' as const, error: null }],
-      ...changes,
-    },
+    raisedAtUs: seenUs,
+    resolvedAtUs: null,
+    channels: [{ channel: 'url' as const, sent: 'warning' as const, error: null }],
+    ...changes,
   };
 }
 

@@ -42,11 +42,9 @@ const readSummary = (env: Env, files = {}) =>
 
 it('the configuration of start has defaults wherever a default is possible', () => {
   expect(configWith({})).toMatchObject({
-    ...{
-      listen: { host: '0.0.0.0', port: 8443 },
-      publicUrl: undefined,
-      dataDir: resolve('data'),
-    },
+    listen: { host: '0.0.0.0', port: 8443 },
+    publicUrl: undefined,
+    dataDir: resolve('data'),
     ...{ diskReserveBytes: undefined, sharedLog: null, trustedProxies: [], index: true },
     credentials: {
       source: 'variables',

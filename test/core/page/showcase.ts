@@ -216,12 +216,10 @@ async function raise({ alerts }: Store, hours: ReturnType<typeof coverageOf>): P
   };
   const settle = (findings: readonly (typeof missing | typeof diskFinding)[], agoUs: number) =>
     alerts.settleFindings({
-      ...{
-        checked: [missing, diskFinding],
-        findings,
-        channels: ['url'],
-        atUs: showcaseNowUs - agoUs,
-      },
+      checked: [missing, diskFinding],
+      findings,
+      channels: ['url'],
+      atUs: showcaseNowUs - agoUs,
     });
   await settle([diskFinding], 4 * dayUs);
   await settle([], 3 * dayUs);

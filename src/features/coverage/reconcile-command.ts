@@ -4,7 +4,7 @@ import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { addSpan, dryRunOption, jsonOption, readWindow } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
-import { createProgressLine, printJson } from '../../core/cli/output.ts';
+import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-report.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { type Closers, createClosers, waitForLock } from '../../core/host/job.ts';
@@ -16,7 +16,6 @@ import type { Store } from '../../store/store.ts';
 import { catchUpIndex, startIndexing } from '../products/index-file/index-maintenance.ts';
 import { openProducts } from '../products/index-file/products.ts';
 import { definedNames } from './command.ts';
-import { settlingUs } from './completeness.ts';
 import { openListing, reconcile } from './reconcile.ts';
 import { type ReconcileConfig, reconcileSections } from './settings.ts';
 import {
@@ -183,13 +182,13 @@ async function compare(io: Io, { config, store, flags, tasks, closers }: Deps) {
       // Uses the catalogue's clock: it decides when an hour is complete.
       { listing, completeness, products, log: store, pause, nowUs, ownNowUs },
       {
-        ...{ tasks, mode, settlingUs, signal, coverage: mode !== 'preview' },
+        ...{ tasks, mode, signal, coverage: mode !== 'preview' },
         onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
-        onMissing: (event) => {
+        onMissing: async (event) => {
           if (event.recovered) fetched += 1;
           if (!flags.dryRun) return;
           progress.clear();
-          printMissing(io, event, flags);
+          await writeOut(io.stdout, missingLine(event, flags));
         },
       },
     );
@@ -211,17 +210,15 @@ interface Compared {
   lengthUs: number;
 }
 
-/** Prints a missing event on one line, because the total is not known yet. */
-function printMissing(
-  { stdout }: Pick<Io, 'stdout'>,
+/** Returns a missing event as one line, because the total is not known yet. */
+function missingLine(
   { subscription, event, productId, productName, eventUs }: FoundMissing,
   { json }: ReconcileFlags,
-): void {
+): string {
   const date = formatDateUs(eventUs);
-  const line = json
-    ? JSON.stringify({ subscription, event, productId, productName, date })
-    : `${shortDateUs(eventUs, 'second')}  ${event.padEnd(8)}  ${subscription}  ${printable(productName ?? productId)}`;
-  stdout.write(`${line}\n`);
+  if (json) return `${JSON.stringify({ subscription, event, productId, productName, date })}\n`;
+  const name = printable(productName ?? productId);
+  return `${shortDateUs(eventUs, 'second')}  ${event.padEnd(8)}  ${subscription}  ${name}\n`;
 }
 
 /** Prints the counts, and on stderr a summary of them. */

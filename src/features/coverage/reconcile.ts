@@ -67,12 +67,12 @@ export interface ReconcileContext extends CompareContext {
 export interface ReconcileOptions extends CompareOptions {
   /** From `tasksOf` or `dueKinds`: tasks of one subscription and event are oldest first, and do not overlap. */
   tasks: readonly ReconcileTask[];
-  /** False for early checks: writes entries, but no coverage. */
+  /** False for previews and early checks: writes no coverage. */
   coverage: boolean;
   /** Called after each page. */
   onProgress?: ((progress: ReconcileProgress) => void) | undefined;
-  /** Called for each event that was not in the log, after it was recorded. */
-  onMissing?: ((event: FoundMissing) => void) | undefined;
+  /** Called for each event that was not in the log, after it was recorded; the comparison waits for it. */
+  onMissing?: ((event: FoundMissing) => Promise<void>) | undefined;
 }
 
 /**
@@ -155,7 +155,7 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
       }
       const recovered = outcome === 'recovered';
       const found = { subscription, event, productId, productName, eventUs, recovered };
-      if (wasMissing) options.onMissing?.(found);
+      if (wasMissing) await options.onMissing?.(found);
     }
   }
 }
@@ -184,7 +184,7 @@ async function saveHours(
     if (endUs > comparedAtUs) continue;
     whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
   }
-  if (options.mode === 'preview' || !options.coverage || task.isEarlier) return at;
+  if (!options.coverage || task.isEarlier) return at;
   for (let i = 0; i < whole.length; i += rowsMax) {
     await context.completeness.saveCoverage(whole.slice(i, i + rowsMax));
   }

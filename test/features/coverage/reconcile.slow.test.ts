@@ -37,7 +37,7 @@ it('writes missing events as readable notifications', async () => {
     task(event, firstHours, { subscriptionId }),
   );
   const missing: FoundMissing[] = [];
-  const onMissing = (event: FoundMissing) => missing.push(event);
+  const onMissing = async (event: FoundMissing) => void missing.push(event);
   const first = await setUp.run(tasks, { onMissing });
   expect(first.map(({ recovered }) => recovered)).toEqual([7, 7, 1]);
   const rows = await setUp.rows();

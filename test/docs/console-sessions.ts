@@ -1,16 +1,6 @@
 /** Reads a page of docs: the blocks of one language, and commands with their printed output. */
 import { readFileSync } from 'node:fs';
 
-/** A command line and its complete output. */
-export interface Session {
-  /** The complete content of its block. */
-  text: string;
-  /** The first line of it. */
-  line: string;
-  /** The arguments after `$ ./earshot`. */
-  command: string[];
-}
-
 /** Environment of a command that is called as the pages do. */
 export const asOnPages = { earshot_called_as: './earshot' };
 
@@ -24,8 +14,8 @@ export function blocks(page: string, language: string): string[] {
   return [...page.matchAll(fence)].map(([, inside = '']) => inside);
 }
 
-/** Blocks of `console` that begin with `$ ./earshot …`. */
-export function sessionsOf(page: string): Session[] {
+/** Returns blocks of `console` that begin with `$ ./earshot …`: their text, first line, and arguments of the command. */
+export function sessionsOf(page: string) {
   return blocks(page, 'console').map((text) => {
     const [line = ''] = text.split('\n');
     return { text, line, command: words(line.replace(/^\$ \.\/earshot /, '')) };

@@ -1,6 +1,6 @@
 /** The real program that gets its certificate from Pebble, through a proxy in which a test can intervene. */
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -80,13 +80,7 @@ export function shownSerial(port: number, root: string): Promise<string | null> 
 
 /** Serial number of the certificate on disk; null when there is none. */
 export function savedSerial(dataDir: string): string | null {
-  try {
-    const text = readFileSync(join(dataDir, 'acme', 'certificate.json'), 'utf8');
-    const saved: unknown = JSON.parse(text);
-    const chain = typeof saved === 'object' && saved !== null && 'chain' in saved && saved.chain;
-    return new X509Certificate(String(chain)).serialNumber;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
+  const file = join(dataDir, 'acme', 'certificate.json');
+  if (!existsSync(file)) return null;
+  return new X509Certificate(JSON.parse(readFileSync(file, 'utf8')).chain).serialNumber;
 }

@@ -10,7 +10,7 @@ import { databaseFileName } from '../../src/store/engine/database.ts';
 import { numberedSample, recordOf } from '../features/products/product-samples.ts';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { startInference } from '../features/summary/summary-context.ts';
-import { notification } from '../helpers/deliveries.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
 import {
   createClient,
   createReceiverContext,
@@ -111,25 +111,20 @@ function underLoad(
   };
 }
 
-/** Fills a store with indexed products and closes it; returns their AckIds in the order of the log. */
-export async function fillWithProducts(dataDir: string, count: number): Promise<string[]> {
+/** Fills a store with indexed products and closes it. */
+export async function fillWithProducts(dataDir: string, count: number): Promise<void> {
   const nowUs = () => Date.now() * 1_000;
   const store = await openStore({ dataDir, diskReserveBytes: 0 });
-  const ackIds = Array.from({ length: count }, (_, i) => `ack-${i}`);
   for (let at = 0; at < count; at += 1_000) {
     const numbers = Array.from({ length: Math.min(1_000, count - at) }, (_, i) => at + i);
     await Promise.all(
       numbers.map((number) =>
-        store.accept({
-          ...{ body: Buffer.from(bodyOf(number, 300)), headers: [], subscription: 'all' },
-          ...{ source: 'push' as const, receivedAtUs: nowUs() },
-        }),
+        store.accept(delivery(bodyOf(number, 300), { subscription: 'all', receivedAtUs: nowUs() })),
       ),
     );
   }
   await store.close();
   await catchUpIndex({ dataDir, diskReserveBytes: 0 });
-  return ackIds;
 }
 
 /** Body about a product that can be summarized, with incompressible padding. */

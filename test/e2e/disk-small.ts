@@ -5,23 +5,12 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-export interface SmallDisk {
-  folder: string;
-  /** Fills the disk to the last page, as another program might. */
-  fill(): void;
-  /** Uses this much more space at once. */
-  use(mebibytes: number): void;
-  /** Frees what `fill` and `use` took. */
-  free(): void;
-  freeBytes(): number;
-}
-
 /** True if the tests can mount a disk; required in CI. */
 export const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
 
 const pageBytes = 4_096;
 
-export function mountSmallDisk(mebibytes: number): SmallDisk {
+export function mountSmallDisk(mebibytes: number) {
   const folder = temporaryDirectory();
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder]);
   onTestFinished(() => void spawnSync('umount', ['--lazy', folder]));
@@ -29,10 +18,13 @@ export function mountSmallDisk(mebibytes: number): SmallDisk {
   const append = (bytes: number) => appendFileSync(filler, Buffer.alloc(bytes));
   return {
     folder,
+    /** Fills the disk to the last page, as another program might. */
     fill: () => {
       for (const bytes of [2 ** 20, pageBytes]) untilFull(() => append(bytes));
     },
-    use: (used) => append(used * 2 ** 20),
+    /** Uses this much more space at once. */
+    use: (used: number) => append(used * 2 ** 20),
+    /** Frees what `fill` and `use` took. */
     free: () => rmSync(filler, { force: true }),
     freeBytes: () => {
       const { bavail, bsize } = statfsSync(folder);

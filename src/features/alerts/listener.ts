@@ -23,7 +23,7 @@ import { beforeId, olderLink, renderReport } from '../../core/page/render-report
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import { alertSchema, toAlertJson } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
-import { alertSections, alertTable } from './report.ts';
+import { alertSections, resolvedTable } from './report.ts';
 import type { AlertReader } from './terms.ts';
 
 /** Active alerts shown. */
@@ -78,9 +78,7 @@ async function resolvedAlerts(
   const found = await alerts.alerts({ ...query, limit: resolvedMax + 1 });
   const rows = found.slice(0, resolvedMax);
   const block =
-    rows.length === 0
-      ? report.empty('No alert was resolved in this period.')
-      : alertTable(rows, 'Resolved alerts, newest first');
+    rows.length === 0 ? report.empty('No alert was resolved in this period.') : resolvedTable(rows);
   const last = found.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
   return html`${renderReport({ title: 'Resolved alerts', blocks: [block] }, nowUs)}${olderLink(url, last)}`;
 }

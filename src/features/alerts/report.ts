@@ -22,10 +22,10 @@ export function alertSections(alerts: readonly ListedAlert[]): report.Block[] {
   });
 }
 
-/** Reports resolved alerts, or all, in a table. */
-export function alertTable(alerts: readonly ListedAlert[], caption: string): report.Block {
+/** Reports resolved alerts in a table. */
+export function resolvedTable(alerts: readonly ListedAlert[]): report.Block {
   return report.table(
-    caption,
+    'Resolved alerts, newest first',
     [
       { title: 'id', isNumber: true, value: ({ id }: ListedAlert) => String(id), drop: 2 },
       { title: 'raised (UTC)', value: ({ raisedAtUs }: ListedAlert) => report.time(raisedAtUs) },

@@ -6,7 +6,7 @@ import { millisecondOf } from '../../core/terms/dates.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
 import { coversEvent, type SubscriptionEvent } from '../../core/terms/subscription.ts';
 import type { Products } from '../../filter/products.ts';
-import type { Completeness } from './completeness.ts';
+import { type Completeness, settlingUs } from './completeness.ts';
 import type { EventOutcome, ReconcileMode, ReconcileTask } from './tasks.ts';
 
 /** Maximum number of events in one call of the store. */
@@ -32,8 +32,6 @@ export interface CompareContext {
 
 export interface CompareOptions {
   mode: ReconcileMode;
-  /** Delay after the event from which a push counts as late. */
-  settlingUs: number;
   signal: AbortSignal;
 }
 
@@ -56,7 +54,7 @@ export async function comparePage(
   context: CompareContext,
   options: CompareOptions,
 ): Promise<ComparedEvent[]> {
-  const { mode, settlingUs, signal } = options;
+  const { mode, signal } = options;
   const compared: ComparedEvent[] = [];
   let open = listed;
   // Another round is rare: it has only events that arrived meanwhile, so it must see the newest events.
@@ -72,7 +70,7 @@ export async function comparePage(
     const missing: ListedEvent[] = [];
     for (const one of open) {
       if (one.eventUs < unprunedSinceUs) continue;
-      const outcome = outcomeOf(task.event, one, known, settlingUs);
+      const outcome = outcomeOf(task.event, one, known);
       if (outcome === 'missing') missing.push(one);
       else compared.push({ listed: one, outcome, wasMissing: false });
     }
@@ -155,12 +153,7 @@ export function isExpected(
 }
 
 /** Compares one event with the log; a push counts as late if it came more than `settlingUs` after the event. */
-function outcomeOf(
-  event: SubscriptionEvent,
-  listed: ListedEvent,
-  known: Known,
-  settlingUs: number,
-): EventOutcome {
+function outcomeOf(event: SubscriptionEvent, listed: ListedEvent, known: Known): EventOutcome {
   const { eventUs } = listed;
   const key = keyOf(listed);
   const covering = known.pushes.get(key)?.filter((one) => coversEvent(one, { event, eventUs }));

@@ -8,7 +8,7 @@ import type { Logger } from '../../core/terms/ports.ts';
 import type { Products } from '../../filter/products.ts';
 import { repeat } from '../../receiver/own-jobs.ts';
 import type { Store } from '../../store/store.ts';
-import { type Completeness, comparisonHorizonUs, settlingUs } from './completeness.ts';
+import { type Completeness, comparisonHorizonUs } from './completeness.ts';
 import { sumCounts } from './coverage.ts';
 import { type OpenedListing, openListing, reconcile } from './reconcile.ts';
 import type { ReconcileConfig } from './settings.ts';
@@ -228,7 +228,7 @@ async function compare(
   const { completeness } = store;
   const reports = await reconcile(
     { listing, completeness, products, log: store, nowUs, ownNowUs, pause },
-    { tasks, mode: 'write', settlingUs, coverage: !isEarly, signal, onProgress },
+    { tasks, mode: 'write', coverage: !isEarly, signal, onProgress },
   );
   const kind = { subscription: tasks[0]?.subscription, event: tasks[0]?.event };
   const { missing: _, ...counts } = sumCounts(reports);

@@ -2,18 +2,15 @@
 import { onTestFinished } from 'vitest';
 import type { ListedEvent, ProductListing } from '../../../src/admin/listing.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
-import type { NotificationRow } from '../../../src/core/terms/ports.ts';
 import type { SubscriptionEvent } from '../../../src/core/terms/subscription.ts';
-import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import {
   type ReconcileContext,
   type ReconcileOptions,
   reconcile,
 } from '../../../src/features/coverage/reconcile.ts';
-import type { ReconcileTask, TaskReport } from '../../../src/features/coverage/tasks.ts';
+import type { ReconcileTask } from '../../../src/features/coverage/tasks.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 
@@ -21,7 +18,6 @@ export const minute = 60_000_000;
 export const hour = 60 * minute;
 /** Start of an hour. */
 export const t0 = Date.UTC(2026, 9, 1, 10) * 1000;
-export const settlingUs = 30 * minute;
 
 /** A product in the catalogue; times are minutes after `t0`. */
 export interface CatalogueProduct {
@@ -57,50 +53,37 @@ export interface TestPush {
   ackId?: string;
 }
 
-export interface ReconcileSetUp extends ReconcileContext {
-  dataDir: string;
-  store: Store;
-  /** Products in the catalogue; tests change them. */
-  catalogue: CatalogueProduct[];
-  /** Minutes after `t0`. */
-  now: number;
-  /** Called before each page, and before and after each write; tests throw or act there. */
-  onStep: (step: string) => void | Promise<void>;
-  pauses: number;
-  push(...pushes: TestPush[]): Promise<void>;
-  /** Indexes the log. Without this call, the index lags. */
-  index(): Promise<void>;
-  /** Rows of a subscription in the log, oldest first. */
-  rows(subscription?: string): Promise<NotificationRow[]>;
-  coverage(subscription?: string): Promise<HourCoverage[]>;
-  run(tasks: readonly ReconcileTask[], options?: Partial<ReconcileOptions>): Promise<TaskReport[]>;
-}
+export type ReconcileSetUp = Awaited<ReturnType<typeof openSetUp>>;
 
-/**
- * Opens a setup with small pages, so that there are several. The index is updated only by a wait
- * for it.
- */
-export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
+/** Opens a setup with small pages, so that there are several. The index is updated only by a wait for it. */
+export async function openSetUp(pageMax = 3) {
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());
   let pushed = 0;
   const { completeness } = store;
+  const state = {
+    /** Products in the catalogue; tests change them. */
+    catalogue: [] as CatalogueProduct[],
+    /** Minutes after `t0`. */
+    now: 100_000,
+    /** Called before each page, and before and after each write; tests throw or act there. */
+    onStep: (_step: string): void | Promise<void> => undefined,
+    pauses: 0,
+  };
   const wrapped = async <Result>(step: string, act: () => Promise<Result>) => {
-    await setUp.onStep(`before ${step}`);
+    await state.onStep(`before ${step}`);
     const result = await act();
-    await setUp.onStep(`after ${step}`);
+    await state.onStep(`after ${step}`);
     return result;
   };
-  const setUp: ReconcileSetUp = {
-    store,
-    dataDir,
-    catalogue: [],
-    now: 100_000,
-    onStep: () => undefined,
-    pauses: 0,
+  /** Indexes the log. Without this call, the index lags. */
+  const index = async () => {
+    await catchUpIndex({ dataDir });
+  };
+  const context: ReconcileContext = {
     listing: {
-      list: (query, signal) => list(setUp, pageMax, query, signal),
+      list: (query, signal) => list(state, pageMax, query, signal),
       spent: () => ({ requests: 0, unreadableRecords: 0, undecided: 0 }),
     },
     completeness: {
@@ -111,32 +94,34 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     },
     products,
     log: store,
-    nowUs: () => at(setUp.now),
-    ownNowUs: () => at(setUp.now),
+    nowUs: () => at(state.now),
+    ownNowUs: () => at(state.now),
     pause: async () => {
-      setUp.pauses += 1;
-      await setUp.index();
+      state.pauses += 1;
+      await index();
     },
-    index: async () => {
-      await catchUpIndex({ dataDir });
-    },
-    push: async (...pushes) => {
+  };
+  // Tests change its state and its ports.
+  const changeable = Object.assign(state, context);
+  await index();
+  return Object.assign(changeable, {
+    ...{ store, dataDir, index },
+    push: async (...pushes: TestPush[]) => {
       for (const one of pushes) {
         pushed += 1;
         await store.accept(deliveryOf(one, pushed));
       }
     },
+    /** Returns rows of a subscription in the log, oldest first. */
     rows: async (subscription = 'alps') => collect(store.find({ subscription, order: 'oldest' })),
     coverage: async (subscription = 'alps') =>
       completeness.coverage({ sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER, subscription }),
-    run: (tasks, options = {}) =>
-      reconcile(setUp, { ...usual, tasks, signal: new AbortController().signal, ...options }),
-  };
-  await setUp.index();
-  return setUp;
+    run: (tasks: readonly ReconcileTask[], options: Partial<ReconcileOptions> = {}) =>
+      reconcile(changeable, { ...usual, tasks, signal: new AbortController().signal, ...options }),
+  });
 }
 
-const usual = { mode: 'write', settlingUs, coverage: true } as const;
+const usual = { mode: 'write', coverage: true } as const;
 
 /** From and to in minutes after `t0`. */
 export function task(
@@ -165,17 +150,17 @@ function deliveryOf(
 
 /** Lists the catalogue. */
 async function* list(
-  setUp: ReconcileSetUp,
+  state: Pick<ReconcileSetUp, 'catalogue' | 'onStep'>,
   pageMax: number,
   { event, fromUs, toUs }: Parameters<ProductListing['list']>[0],
   signal: AbortSignal,
 ): ReturnType<ProductListing['list']> {
-  const listed = setUp.catalogue
+  const listed = state.catalogue
     .flatMap((product) => listedAs(event, product))
     .filter(({ eventUs }) => eventUs >= fromUs && eventUs < toUs)
     .toSorted((a, b) => a.eventUs - b.eventUs);
   for (let i = 0; i === 0 || i < listed.length; i += pageMax) {
-    await setUp.onStep('page');
+    await state.onStep('page');
     signal.throwIfAborted();
     const events = listed.slice(i, i + pageMax);
     const isLast = i + pageMax >= listed.length;

@@ -46,7 +46,7 @@ async function openOldEntries() {
       const pause = async () => void (await index());
       const reports = await reconcile(
         { listing, products, log: store, completeness, nowUs, ownNowUs: nowUs, pause },
-        { tasks, mode: 'write', settlingUs: 0, coverage: true, signal },
+        { tasks, mode: 'write', coverage: true, signal },
       );
       await index();
       return reports

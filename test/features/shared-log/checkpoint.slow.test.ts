@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { prune, pruneRequest } from '../pruning/prune-to.ts';
+import { queued } from '../sinks/sink-items.ts';
 import { comparableOf, contentOf } from './cluster.ts';
 import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
 
@@ -30,10 +31,7 @@ async function fill(store: Store, from: number): Promise<void> {
     { subscription: 'default', username: 'catalogue', lastAtUs: at(from) },
   ]);
   await store.moveCursor(`reader-${from}`, from, beginUs);
-  const items = [{ position: 1, productId: 'product-1' }];
-  await store.sinks.enqueue({
-    ...{ sink: `sink-${from}`, replayId: null, after: 0, upTo: 2, items, atUs: beginUs },
-  });
+  await queued(store, ['product-1'], { sink: `sink-${from}`, upTo: 2 });
 }
 
 async function allCaughtUp(nodes: readonly { store: Store }[]): Promise<void> {

@@ -8,6 +8,7 @@ import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { expectRefused } from '../../helpers/refusals.ts';
 import { openStore } from '../../helpers/store.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
+import { queued } from '../sinks/sink-items.ts';
 import { comparableOf, contentOf } from './cluster.ts';
 import {
   createDatabase,
@@ -28,10 +29,7 @@ async function fill(store: Store): Promise<void> {
   await store.accept(delivery([notification(601), notification(602), notification(1)]));
   await store.accept(delivery('not JSON'));
   await store.moveCursor('reader', 5, nowUs);
-  const items = [{ position: 1, productId: 'product-1' }];
-  await store.sinks.enqueue({
-    ...{ sink: 'hook', replayId: null, after: 0, upTo: 2, items, atUs: nowUs },
-  });
+  await queued(store, ['product-1'], { sink: 'hook', upTo: 2 });
 }
 
 /** Options of a copy. */

@@ -10,6 +10,7 @@ import { delivery, notification } from '../../helpers/deliveries.ts';
 import { answering, startHook } from './hook-server.ts';
 import { openHookContext, openSinkContext } from './sink-context.ts';
 import { definition, webhookTarget } from './sink-definition.ts';
+import { queued } from './sink-items.ts';
 
 const record = (name: string) => ({ Id: 'an-id', Name: name });
 const [alps, nile] = [{ subscription: 'alps' }, { subscription: 'nile' }];
@@ -150,12 +151,9 @@ describe('an item that waited while the rules of its sink changed', () => {
   });
 
   it('is delivered nevertheless when a replay has queued it', async () => {
-    const { hook, startSink, isDone, replay, store, time } = await openWaiting();
-    const { id } = await replay({ lastPosition: 1 });
-    await store.sinks.enqueue({
-      ...{ sink: 'sink', replayId: id, after: 0, upTo: 1, atUs: time.nowUs() },
-      items: [{ position: 1, productId: 'product-1' }],
-    });
+    const { hook, startSink, isDone, replay, store } = await openWaiting();
+    const { id: replayId } = await replay({ lastPosition: 1 });
+    await queued(store, ['product-1'], { sink: 'sink', replayId });
     startSink({ subscriptions: ['nile'] });
     await isDone();
     const got = hook.received.map(({ data }) => `${data.position} ${data.replay}`);
@@ -165,7 +163,7 @@ describe('an item that waited while the rules of its sink changed', () => {
 
 describe('a replay', () => {
   it('delivers a part of the log again, marked, by its own filter and the sink’s', async () => {
-    const { accept, startSink, isDone, replay, store, time, hook } = await openHookContext();
+    const { accept, startSink, isDone, replay, isReplayed, time, hook } = await openHookContext();
     const receivedAtUs: number[] = [];
     for (const name of ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5', 'S2A_6', 'S2A_7']) {
       receivedAtUs.push(time.nowUs());
@@ -178,7 +176,7 @@ describe('a replay', () => {
     const before = new Map(hook.received.map(({ data }) => [data.position, data.id]));
     const [, sinceUs = null, , , , untilUs = null] = receivedAtUs;
     const { id } = await replay({ filter: "contains(Name,'A_')", sinceUs, untilUs });
-    await time.runUntil(async () => (await store.sinks.replay('sink')) === null);
+    await isReplayed();
     await isDone();
     const again = hook.received.slice(6).map(({ data }) => data);
     expect(again.map(({ position }) => position).toSorted()).toEqual([2, 5]);
@@ -191,14 +189,10 @@ describe('a replay', () => {
 
   it('is queued in few transactions, none of them while many items wait', async () => {
     const context = await openHookContext(answering(500));
-    const { acceptMany, startSink, replay, store, time, waiting, pass, hook } = context;
+    const { acceptMany, startSink, replay, isReplayed, store, waiting, pass, hook } = context;
     await acceptMany(200);
-    const items = Array.from({ length: 40 }, (_, i) => ({
-      ...{ position: i + 1, productId: `product-${i + 1}` },
-    }));
-    await store.sinks.enqueue({
-      ...{ sink: 'sink', replayId: null, after: 0, upTo: 200, items, atUs: time.nowUs() },
-    });
+    const products = Array.from({ length: 40 }, (_, i) => `product-${i + 1}`);
+    await queued(store, products, { sink: 'sink', upTo: 200 });
     const enqueue = vi.spyOn(store.sinks, 'enqueue');
     await replay({ filter: "Name eq 'none'" });
     startSink();
@@ -206,20 +200,18 @@ describe('a replay', () => {
     expect(await waiting()).toBe(40);
     expect(enqueue).not.toHaveBeenCalled();
     hook.change(() => undefined);
-    await time.runUntil(async () => (await store.sinks.replay('sink')) === null);
+    await isReplayed();
     // One for 200 rows without a match, and one for the end.
     expect(enqueue.mock.calls.length).toBeLessThanOrEqual(2);
   });
 
   it('queues a few items at a time, so that a new notification does not wait', async () => {
-    const { acceptMany, accept, startSink, replay, store, time, waiting, pass, hook, isDone } =
-      await openHookContext(answering(500));
+    const context = await openHookContext(answering(500));
+    const { acceptMany, accept, startSink, time, waiting, pass, hook, isDone } = context;
     await acceptMany(200);
     // The sink has already read the whole log.
-    await store.sinks.enqueue({
-      ...{ sink: 'sink', replayId: null, after: 0, upTo: 200, items: [], atUs: time.nowUs() },
-    });
-    await replay();
+    await queued(context.store, [], { sink: 'sink', upTo: 200 });
+    await context.replay();
     startSink();
     await time.runUntil(async () => (await waiting()) === 50);
     await pass();
@@ -228,7 +220,7 @@ describe('a replay', () => {
     await time.runUntil(async () => (await waiting()) === 51);
     hook.change(() => undefined);
     await isDone();
-    await time.runUntil(async () => (await store.sinks.replay('sink')) === null);
+    await context.isReplayed();
     await isDone();
     expect(hook.received.length).toBeGreaterThanOrEqual(201);
     const delivered = new Set(hook.positions());

@@ -7,6 +7,7 @@ import { type FakeIoOptions, nowUs, type Words } from '../../helpers/fake-io.ts'
 import { createContext, delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
 
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { acknowledged, queued } from './sink-items.ts';
 
 /** Creates a context; `sinks` is the source text of the `sinks` object in the file. */
 export function createSinkCommandContext(sinks: string) {
@@ -42,17 +43,14 @@ export const refusal =
 export async function openRefusedContext() {
   const context = createSinkCommandContext(two);
   await context.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);
-  await withStore(context.dataDir, async ({ sinks }) => {
-    const items = [1, 2, 3, 4].map((position) => ({ position, productId: `product-${position}` }));
-    const stream = { sink: 'bus', replayId: null, after: 0, upTo: 4 };
-    await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
-    const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
-    const [first = expect.fail(), ...refused] = due.slice(0, 3);
-    await sinks.settle([{ id: first.id, outcome: 'acknowledged' }], nowUs - hourUs);
-    await sinks.settle(
-      refused.map(({ id }) => ({ id, outcome: 'dead', error: refusal })),
-      nowUs - hourUs,
-    );
+  await withStore(context.dataDir, async (store) => {
+    const atUs = nowUs - hourUs;
+    const products = [1, 2, 3, 4].map((number) => `product-${number}`);
+    const [first = expect.fail(), ...others] = await queued(store, products, { sink: 'bus', atUs });
+    const refused = others.slice(0, 2);
+    await store.sinks.settle([acknowledged(first)], atUs);
+    const dead = refused.map(({ id }) => ({ id, outcome: 'dead', error: refusal }) as const);
+    await store.sinks.settle(dead, atUs);
   });
   const counts = async () => (await withStore(context.dataDir, ({ sinks }) => sinks.counts()))[0];
   return { ...context, counts };

@@ -11,6 +11,7 @@ import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { messageUrls } from './sink-definition.ts';
+import { queued } from './sink-items.ts';
 
 const file = (sinks: string) => `export default { sinks: ${sinks} };\n`;
 
@@ -54,15 +55,10 @@ describe('the sinks of a receiver', () => {
       odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
       hook: { webhook: 'https://a.example', from: 'start', secretFile: 'gone' },
     }`;
-    const { state, lines, store } = await serve(
-      file(sinks),
-      async (_dataDir, { accept, sinks }) => {
-        const items = [{ position: 1, productId: 'product-1' }];
-        const from = { sink: 'hook', replayId: null, after: 0, upTo: 1 };
-        for (const number of [1, 2]) await accept(delivery(notification(number)));
-        await sinks.enqueue({ ...from, items, atUs: 0 });
-      },
-    );
+    const { state, lines, store } = await serve(file(sinks), async (_dataDir, store) => {
+      for (const number of [1, 2]) await store.accept(delivery(notification(number)));
+      await queued(store, ['product-1'], { sink: 'hook' });
+    });
     const { names, faults = new Map(), fault } = state();
     expect({ names, fault }).toEqual({ names: ['act', 'hook', 'odd'], fault: null });
     expect([...faults]).toEqual([

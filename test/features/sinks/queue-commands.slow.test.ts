@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { expectEnd, nowUs } from '../../helpers/fake-io.ts';
 import { hourUs, withStore } from '../../helpers/filled-store.ts';
 import { createSinkCommandContext, openRefusedContext } from './command-context.ts';
+import { queued, replayOf } from './sink-items.ts';
 
 const names = ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5'];
 
@@ -88,12 +89,9 @@ describe('earshot sinks retry and drop', () => {
 
   it('drop --waiting describes what it drops, new or replayed, and how to deliver it again', async () => {
     const { dataDir, earshot, counts } = await openRefusedContext();
-    await withStore(dataDir, async ({ sinks }) => {
-      const asked = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
-      const { id } = await sinks.addReplay({ ...asked, afterPosition: 1, lastPosition: 5 });
-      const items = [{ position: 2, productId: 'product-2' }];
-      const stream = { sink: 'bus', replayId: id, after: 1, upTo: 3 };
-      await sinks.enqueue({ ...stream, items, atUs: nowUs });
+    await withStore(dataDir, async (store) => {
+      const { id: replayId } = await store.sinks.addReplay(replayOf(5, { sink: 'bus' }));
+      await queued(store, ['product-1'], { sink: 'bus', replayId });
     });
     const words = '2 notifications and the rest of the replay';
     const drop = (answer: string) => earshot('sinks drop bus --waiting', { answers: [answer] });

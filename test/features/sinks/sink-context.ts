@@ -129,6 +129,8 @@ export async function openHookContext(answer?: HookAnswer) {
     startSink: (rules: Partial<SinkDefinition> = {}) =>
       start(definition(webhookTarget(hook.url), { timeoutMs: 3_600_000, ...rules })),
     isDone: (sink?: string) => time.runUntil(() => context.isDone(sink), { stepMs: 1_000 }),
+    /** Resolves when no replay is left to be queued. */
+    isReplayed: () => time.runUntil(async () => (await store.sinks.replay('sink')) === null),
     waiting: async () => (await store.sinks.counts())[0]?.waiting,
     /** Lets the sinks read the log several times, and work. */
     pass: async () => {

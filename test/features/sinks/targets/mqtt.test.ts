@@ -51,27 +51,17 @@ describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
     const tls = { key: chain.keyPem, cert, ca: chain.rootPem };
     const broker = await startMosquitto({ users: { earshot: 'right' }, tls });
     const received = await broker.subscribe({ username: 'earshot', password: 'right' });
-    const { accept, start, items, isDone } = await openSinkContext();
-    await accept();
     const [login, ca] = [{ user: 'earshot', password: 'right' }, chain.rootPem];
-    start(
-      definition(mqtt(broker.url, { login, ca }), { name: 'right' }),
-      definition(mqtt(broker.url, { login: { ...login, password: 'wrong' }, ca }), {
-        name: 'wrong',
-      }),
-      definition(mqtt(broker.url, { ca }), { name: 'none' }),
-      definition(mqtt(broker.url, { login }), { name: 'untrusting' }),
-    );
-    await expect.poll(() => isDone('right')).toBe(true);
-    expect(received.length).toBe(1);
-    const error = (sink: string) => async () => (await items('waiting', sink))[0]?.error;
-    // mosquitto answers a wrong password with 0x87 (not authorized).
-    for (const sink of ['wrong', 'none']) {
-      await expect
-        .poll(error(sink))
-        .toMatch(/^it rejected the login$|^the login has no permission$/);
+    expect(await open(broker.url, { login, ca }).deliver()).toEqual({ kind: 'acknowledged' });
+    await expect.poll(() => received.length).toBe(1);
+    for (const wrong of [{ ...login, password: 'wrong' }, null]) {
+      // mosquitto answers a wrong password with 0x87 (not authorized).
+      const reason = expect.stringMatching(/^it rejected the login$|^the login has no permission$/);
+      const answer = await open(broker.url, { login: wrong, ca }).deliver();
+      expect(answer).toEqual({ kind: 'misconfigured', reason });
     }
-    await expect.poll(error('untrusting')).toMatch(/SELF_SIGNED|UNABLE_TO/);
+    const reason = expect.stringMatching(/SELF_SIGNED|UNABLE_TO/);
+    expect(await open(broker.url, { login }).deliver()).toMatchObject({ reason });
   });
 });
 

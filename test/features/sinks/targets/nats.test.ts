@@ -7,6 +7,8 @@ import { definition, natsTarget } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
 import { createVirtualTime } from '../virtual-time.ts';
 
+const soon = () => AbortSignal.timeout(10_000);
+
 describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   it('stores each document once under its id, with subjects made from its fields', async () => {
     const server = await startNats();
@@ -64,20 +66,17 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   });
 
   it('refuses only items that are larger than the stream allows', async () => {
-    const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products'], { max_msg_size: 4_000 });
-    const { accept, start, items } = await openSinkContext(time);
-    for (const length of [10_000, 1_048_250, 10]) {
-      await accept({ value: { Name: 'x'.repeat(length) } });
-    }
-    start(definition(natsTarget(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
-    await time.runUntil(async () => (await items('dead')).length === 2);
-    expect((await items('dead')).map(({ error }) => error).toSorted()).toEqual([
-      'the item exceeds the maximum size of the server (max_payload)',
-      expect.stringMatching(/^the stream answered 10054: message size exceeds/),
-    ]);
-    expect((await server.messages()).map(({ data }) => data.position)).toEqual([3]);
+    const { deliver } = openTestTarget(natsTarget(server.server));
+    const answer = (length: number) =>
+      deliver({ ...sinkDocument, value: { Name: 'x'.repeat(length) } }, soon());
+    const tooLarge = expect.stringMatching(/^the stream answered 10054: message size exceeds/);
+    expect(await answer(10_000)).toEqual({ kind: 'refused', reason: tooLarge });
+    const reason = 'the item exceeds the maximum size of the server (max_payload)';
+    expect(await answer(1_048_250)).toEqual({ kind: 'refused', reason });
+    expect(await answer(10)).toEqual({ kind: 'acknowledged' });
+    expect(await server.messages()).toHaveLength(1);
   });
 
   const user = { user: 'earshot', pass: 'right' };
@@ -87,15 +86,11 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   ])('with %j accepts the right login, and no other', async (args, right, wrong) => {
     const server = await startNats(args, right);
     await server.addStream(['earshot.products']);
-    const { accept, start, items, isDone } = await openSinkContext();
-    await accept();
-    start(
-      definition(natsTarget(server.server, { login: right }), { name: 'right' }),
-      definition(natsTarget(server.server, { login: wrong }), { name: 'wrong' }),
-    );
-    await expect.poll(() => isDone('right')).toBe(true);
-    const errors = async () => (await items('waiting', 'wrong')).map(({ error }) => error);
-    await expect.poll(errors).toEqual(['it rejected the credentials']);
+    const answer = (login: typeof wrong | typeof right) =>
+      openTestTarget(natsTarget(server.server, { login })).deliver(sinkDocument, soon());
+    expect(await answer(right)).toEqual({ kind: 'acknowledged' });
+    const reason = 'it rejected the credentials';
+    expect(await answer(wrong)).toEqual({ kind: 'misconfigured', reason });
   });
 });
 

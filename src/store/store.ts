@@ -295,8 +295,8 @@ export interface SharedParts {
 
 /** A feature by which several receivers share one log. Null: the settings name none. */
 export interface SharedStore {
-  open(config: DataConfig, io: StoreIo, use: StoreUse): Promise<Store> | null;
-  openParts(config: DataConfig, io: StoreIo): Promise<SharedParts> | null;
+  open(config: DataConfig, io: StoreIo, use: StoreUse): Promise<Store | null>;
+  openParts(config: DataConfig, io: StoreIo): Promise<SharedParts | null>;
 }
 
 async function sharedStoreOf({ features }: StoreIo): Promise<SharedStore | undefined> {

@@ -1,5 +1,6 @@
 /** Whole contents of the shared log: checkpoints, the removal of old entries, and copies from and to other logs. */
 import { AppError } from '../../core/terms/app-error.ts';
+import { changeAll } from '../../store/tables.ts';
 import { type Connections, sqlErrors } from './connection.ts';
 import type { CopiedPart } from './copy-thread.ts';
 import type { EncodedContent, LogHead } from './schema.ts';
@@ -152,7 +153,10 @@ export function checkpoints({ query, value }: Connections, removableMin = remova
      */
     maintain: async (prunedPosition: number) => {
       await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
-      const keys = await removeKeys(value, prunedPosition);
+      const removeKeys = 'SELECT earshot.remove_keys($1)';
+      const keys = await changeAll(
+        async () => (await value<number>(removeKeys, [prunedPosition])) ?? 0,
+      );
       const checkpoint = (await checkpointNumber()) ?? 0;
       const [row] = await query<{ applied: number | null; removable: number }>(
         `SELECT (SELECT min(applied) FROM earshot.node
@@ -176,15 +180,6 @@ export function checkpoints({ query, value }: Connections, removableMin = remova
       }
     },
   };
-}
-
-/** Removes the keys up to a position in short transactions. */
-async function removeKeys(value: Connections['value'], position: number): Promise<number> {
-  for (let keys = 0; ; ) {
-    const removed = (await value<number>('SELECT earshot.remove_keys($1)', [position])) ?? 0;
-    if (removed === 0) return keys;
-    keys += removed;
-  }
 }
 
 /** Returns the shared log as target of a copy. All calls reject with `unavailable`. */

@@ -3,6 +3,7 @@
 import type { Io } from '../../core/cli/io.ts';
 import { type Config, checkConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+import type { Logger } from '../../core/terms/ports.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { openSharedParts, type SharedStore, type StoreIo, silent } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
@@ -19,10 +20,11 @@ async function openConfiguredLog(
   { sharedLog }: Pick<Config, 'sharedLog'>,
   { newId, random }: Pick<StoreIo, 'newId' | 'random'>,
   nodeId: string,
+  log: Logger = silent,
 ): Promise<SharedLog> {
   if (sharedLog === null) throw noSharedLog();
   const { openSharedLog } = await import('./postgres-log.ts');
-  return openSharedLog({ ...sharedLog, nodeId, newId, random, log: silent });
+  return openSharedLog({ ...sharedLog, nodeId, newId, random, log });
 }
 
 /** Runs work with the shared log, as a new node or with the id of a known one. */
@@ -38,29 +40,22 @@ export async function withLog<Result>(
 
 /** Opens the store of a node, or what all receivers share. */
 export const sharedStore: SharedStore = {
-  open: (config, io, { log: logger = silent, mustExist, onCommit }) => {
+  open: async (config, io, { log: logger = silent, mustExist, onCommit }) => {
     const { sharedLog, dataDir, diskReserveBytes } = config;
     if (sharedLog === null) return null;
-    const { newId, random, features } = io;
-    return (async () => {
-      if (mustExist === true) requireDatabase(dataDir);
-      const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
-        import('./node-store.ts'),
-        import('./postgres-log.ts'),
-      ]);
-      return openNodeStore({
-        ...{ dataDir, diskReserveBytes, onCommit, tables: tablesOf(features), features },
-        openLog: (nodeId) => openSharedLog({ ...sharedLog, nodeId, newId, random, log: logger }),
-        ...{ newId, logger },
-      });
-    })();
+    if (mustExist === true) requireDatabase(dataDir);
+    const { openNodeStore } = await import('./node-store.ts');
+    const { newId, features } = io;
+    return openNodeStore({
+      ...{ dataDir, diskReserveBytes, onCommit, tables: tablesOf(features), features },
+      ...{ newId, logger, openLog: (nodeId) => openConfiguredLog(config, io, nodeId, logger) },
+    });
   },
-  openParts: (config, io) => {
+  openParts: async (config, io) => {
     if (config.sharedLog === null) return null;
-    return openConfiguredLog(config, io, io.newId()).then(({ acquireLease, files, close }) => ({
-      ...{ acquireLock: acquireLease, close },
-      syncFiles: createFileSync(config.dataDir, files, io.features),
-    }));
+    const { acquireLease, files, close } = await openConfiguredLog(config, io, io.newId());
+    const syncFiles = createFileSync(config.dataDir, files, io.features);
+    return { acquireLock: acquireLease, syncFiles, close };
   },
 };
 

@@ -78,16 +78,6 @@ export async function readDeliveryState(place: ConfigPlace): Promise<DeliverySta
   }
 }
 
-/** Rejects with `configuration` and all problems of the sinks of the file, or of one of them. */
-export async function requireSinks(place: ConfigPlace, name?: string): Promise<LoadedSinks> {
-  const loaded = await loadEachSink(place);
-  const faulty = loaded.faulty.filter((one) => name === undefined || one.name === name);
-  if (faulty.length === 0) return loaded;
-  const details = faulty.flatMap(({ problems }) => problems);
-  const file = join(place.workingDir, subscriptionsFileName);
-  throw new AppError('configuration', faultsOf(file), { details });
-}
-
 /** Returns findings about the filters of sinks; loaded sinks only have warnings. */
 export function sinkFilterFindings(
   definitions: readonly Pick<SinkDefinition, 'name' | 'filter'>[],
@@ -118,9 +108,14 @@ function unknownSink(name: string, known: readonly string[], folder: Folder): Ap
 
 /** Loads a sink of the file. Rejects with `configuration` for an invalid file or sink, `usage` for an unknown sink. */
 export async function definedSink(name: string, folder: Folder): Promise<SinkDefinition> {
-  const loaded = await requireSinks(folder, name);
+  const loaded = await loadEachSink(folder);
   const definition = loaded.definitions.find((one) => one.name === name);
   if (definition !== undefined) return definition;
+  const details = loaded.faulty.find((one) => one.name === name)?.problems;
+  if (details !== undefined) {
+    const file = join(folder.workingDir, subscriptionsFileName);
+    throw new AppError('configuration', faultsOf(file), { details });
+  }
   throw unknownSink(name, deliveryStateOf(loaded).names ?? [], folder);
 }
 

@@ -6,12 +6,7 @@
 import { loadSubscriptionsFile } from '../../../src/core/config/subscriptions-file.ts';
 import type { AppError } from '../../../src/core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../../src/core/terms/subscription.ts';
-import {
-  type LoadedSinks,
-  loadEachSink,
-  requireSinks,
-} from '../../../src/features/sinks/definitions.ts';
-import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
+import { type LoadedSinks, loadEachSink } from '../../../src/features/sinks/definitions.ts';
 import { loadSummaryRules } from '../../../src/features/summary/rules.ts';
 import type { SummaryRule } from '../../../src/features/summary/terms.ts';
 import { settings } from '../../helpers/settings.ts';
@@ -22,25 +17,18 @@ export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
 export interface LoadedFile {
   subscriptions: DesiredSubscription[] | null | Refusal;
   rules: Record<string, SummaryRule> | Refusal;
-  /** The error about faulty sinks, if any. */
-  sinks: readonly SinkDefinition[] | Refusal;
   /** The valid and the faulty sinks. */
-  each: LoadedSinks | Refusal;
+  sinks: LoadedSinks | Refusal;
 }
 
 process.on('message', async (folder: string) => {
-  const each = await loadEachSink({ workingDir: folder, settings }).catch(refusalOf);
   const loaded: LoadedFile = {
     subscriptions: await loadSubscriptionsFile({ workingDir: folder, settings }).catch(refusalOf),
     rules: await loadSummaryRules({ workingDir: folder, settings }).then(
       Object.fromEntries,
       refusalOf,
     ),
-    sinks: await requireSinks({ workingDir: folder, settings }).then(
-      ({ definitions }) => definitions,
-      refusalOf,
-    ),
-    each,
+    sinks: await loadEachSink({ workingDir: folder, settings }).catch(refusalOf),
   };
   process.send?.(loaded);
 });

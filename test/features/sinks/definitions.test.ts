@@ -21,11 +21,12 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 describe('sinks', () => {
   it('are empty by default, and may be the only content of a file', async () => {
-    expect((await loadText('export default { subscriptions: {} };')).sinks).toEqual([]);
-    expect((await load({})).sinks).toEqual([]);
+    const none = { definitions: [], faulty: [] };
+    expect((await loadText('export default { subscriptions: {} };')).sinks).toEqual(none);
+    expect((await load({})).sinks).toEqual(none);
     const text = "export default { sinks: { act: { command: ['act'] } } };";
     const only = await loadText(text);
-    expect(only).toMatchObject({ sinks: [{ name: 'act' }], subscriptions: null });
+    expect(only).toMatchObject({ sinks: { definitions: [{ name: 'act' }] }, subscriptions: null });
   });
 
   it('can be of each kind, with defaults', async () => {
@@ -48,9 +49,10 @@ describe('sinks', () => {
       ['gis', 16, postgresTarget('postgres:///gis?host=/run/postgresql')],
       ['web', 8, webhookTarget('https://hooks.example.org/x?a=b')],
     ];
-    expect(sinks).toEqual(
-      expected.map(([name, concurrency, target]) => ({ ...bare, name, concurrency, target })),
-    );
+    const definitions = expected.map(([name, concurrency, target]) => {
+      return { ...bare, name, concurrency, target };
+    });
+    expect(sinks).toEqual({ definitions, faulty: [] });
   });
 
   it('accept every option, with secrets and certificates in files next to the config file', async () => {
@@ -91,7 +93,7 @@ describe('sinks', () => {
     );
     const known = { user: 'earshot', password: 'a password' };
     const verified = (server: string) => `postgres://me@${server}/gis?sslmode=verify-full`;
-    expect(sinks).toMatchObject([
+    const definitions = [
       {
         ...{ ...rules, events: ['created', 'deleted'], subscriptions: ['nile', 'alps'] },
         ...{ startAt: 'start', timeoutMs: 5_000, attemptsMax: 1 },
@@ -110,7 +112,8 @@ describe('sinks', () => {
           ...{ ca: rootPem, ...tables },
         },
       },
-    ]);
+    ];
+    expect(sinks).toMatchObject({ definitions });
   });
 });
 
@@ -200,16 +203,15 @@ describe('a faulty sink', () => {
       },
       folder,
     );
-    expect(sinks).toMatchObject({
-      details: [
-        `sinks.a.secretFile: every user of this machine can read ${folder}/open. Run: chmod o= ${folder}/open`,
-        'sinks.a.ca: the file does not contain PEM certificates.',
-        expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
-        expect.stringMatching(/^sinks\.b\.filter: error/),
-        expect.stringMatching(/^sinks\.c\.secretFile: .* \(ENOENT\)/),
-        'sinks.d.secretFile: the file is empty.',
-      ],
-    });
+    const faulty = 'faulty' in sinks ? sinks.faulty : [];
+    expect(faulty.flatMap(({ problems }) => problems)).toEqual([
+      `sinks.a.secretFile: every user of this machine can read ${folder}/open. Run: chmod o= ${folder}/open`,
+      'sinks.a.ca: the file does not contain PEM certificates.',
+      expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
+      expect.stringMatching(/^sinks\.b\.filter: error/),
+      expect.stringMatching(/^sinks\.c\.secretFile: .* \(ENOENT\)/),
+      'sinks.d.secretFile: the file is empty.',
+    ]);
     expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');
     // Faults there do not affect the subscriptions.
     expect(subscriptions).toMatchObject([{ name: 'alps' }]);

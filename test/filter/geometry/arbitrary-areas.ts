@@ -12,11 +12,10 @@ import type {
 import { box } from './places.ts';
 
 /** Positions with whole degrees from 0 to `size`, shifted. */
-const positions = (size: number, shift = 0): fc.Arbitrary<Position> =>
-  fc.tuple(
-    fc.integer({ min: shift, max: size + shift }),
-    fc.integer({ min: shift, max: size + shift }),
-  );
+const positions = (size: number, shift = 0): fc.Arbitrary<Position> => {
+  const degrees = fc.integer({ min: shift, max: size + shift });
+  return fc.tuple(degrees, degrees);
+};
 
 const closed = (ring: Ring): Ring => [...ring, ...ring.slice(0, 1)];
 
@@ -59,40 +58,34 @@ const polygons: fc.Arbitrary<Rings> = fc.oneof(
   withHoles,
 );
 
-export const arbitraryAreas: fc.Arbitrary<Geometry> = fc.oneof(
-  polygons.map((coordinates): Geometry => ({ type: 'Polygon', coordinates })),
-  fc
-    .array(polygons, { minLength: 1, maxLength: 3 })
-    .map((coordinates): Geometry => ({ type: 'MultiPolygon', coordinates })),
-);
+/** A geometry of this type, or several with `Multi` before the type. */
+function oneOrMore<Of extends AnyGeometry>(
+  type: 'Point' | 'LineString' | 'Polygon',
+  coordinates: fc.Arbitrary<unknown>,
+): fc.Arbitrary<Of> {
+  const several = fc.array(coordinates, { minLength: 1, maxLength: 3 });
+  return fc.oneof(
+    coordinates.map((one) => ({ type, coordinates: one }) as unknown as Of),
+    several.map((all) => ({ type: `Multi${type}`, coordinates: all }) as unknown as Of),
+  );
+}
 
-export const arbitraryPlaces: fc.Arbitrary<Geometry> = fc.oneof(
-  positions(12).map((coordinates): Geometry => ({ type: 'Point', coordinates })),
-  fc
-    .array(positions(12), { minLength: 1, maxLength: 4 })
-    .map((coordinates): Geometry => ({ type: 'MultiPoint', coordinates })),
-);
+export const arbitraryAreas = oneOrMore<Geometry>('Polygon', polygons);
+
+const arbitraryPlaces = oneOrMore<Geometry>('Point', positions(12));
 
 export const arbitraryGeometries: fc.Arbitrary<Geometry> = fc.oneof(
   { weight: 4, arbitrary: arbitraryAreas },
   { weight: 1, arbitrary: arbitraryPlaces },
 );
 
-const lines: fc.Arbitrary<readonly Position[]> = fc.array(positions(12), {
-  minLength: 2,
-  maxLength: 5,
-});
-
-export const arbitraryLines: fc.Arbitrary<AnyGeometry> = fc.oneof(
-  lines.map((coordinates): AnyGeometry => ({ type: 'LineString', coordinates })),
-  fc
-    .array(lines, { minLength: 1, maxLength: 3 })
-    .map((coordinates): AnyGeometry => ({ type: 'MultiLineString', coordinates })),
+export const arbitraryLines = oneOrMore<AnyGeometry>(
+  'LineString',
+  fc.array(positions(12), { minLength: 2, maxLength: 5 }),
 );
 
 const simple = fc.oneof(
-  { weight: 4, arbitrary: arbitraryAreas },
-  { weight: 1, arbitrary: arbitraryPlaces },
+  { weight: 5, arbitrary: arbitraryGeometries },
   { weight: 3, arbitrary: arbitraryLines },
 );
 

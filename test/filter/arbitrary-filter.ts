@@ -7,13 +7,12 @@ import { type Field, fieldsOf, publishedAttributes } from '../../src/filter/fiel
 import {
   type AttributeNode,
   attributeKinds,
-  type ComparisonNode,
   type ComparisonOperator,
   type Entity,
   type FilterTree,
   type Geometry,
-  type InNode,
   type IntersectsNode,
+  joined,
   type Literal,
   type TextNode,
 } from '../../src/filter/filter-tree.ts';
@@ -39,8 +38,7 @@ export interface FilterWords {
  */
 export function arbitraryFilter(entity: Entity, words: FilterWords = {}): fc.Arbitrary<FilterTree> {
   const condition: fc.Arbitrary<FilterTree> = fc.oneof(
-    { weight: 4, arbitrary: arbitraryComparison(entity, words) },
-    { weight: 1, arbitrary: arbitraryIn(entity, words) },
+    { weight: 5, arbitrary: arbitraryComparison(entity, words) },
     { weight: 2, arbitrary: arbitraryTextFunction(entity, words) },
     { weight: 3, arbitrary: arbitraryAttribute(words) },
     { weight: 2, arbitrary: arbitraryIntersects(words) },
@@ -61,35 +59,23 @@ export function arbitraryFilter(entity: Entity, words: FilterWords = {}): fc.Arb
   ).tree;
 }
 
-/** Flattens nested groups, as the parser does. */
 function group(node: 'and' | 'or', term: fc.Arbitrary<FilterTree>): fc.Arbitrary<FilterTree> {
-  return fc.array(term, { minLength: 2, maxLength: 4 }).map((terms) => ({
-    node,
-    terms: terms.flatMap((one) => (one.node === node ? one.terms : [one])),
-  }));
+  const terms = fc.tuple(term, fc.array(term, { minLength: 1, maxLength: 3 }));
+  return terms.map(([first, others]) => joined(node, [first, ...others]));
 }
 
 const operator = fc.constantFrom<ComparisonOperator>('eq', 'ne', 'lt', 'le', 'gt', 'ge');
 
-function arbitraryComparison(entity: Entity, words: FilterWords): fc.Arbitrary<ComparisonNode> {
-  return fc.constantFrom(...fieldsOf(entity)).chain((field) =>
-    fc.record({
-      node: fc.constant('comparison' as const),
-      field: fc.constant(field.name),
-      operator,
-      literal: literalOf(field, words),
-    }),
-  );
-}
-
-function arbitraryIn(entity: Entity, words: FilterWords): fc.Arbitrary<InNode> {
-  return fc.constantFrom(...fieldsOf(entity)).chain((field) =>
-    fc.record({
-      node: fc.constant('in' as const),
-      field: fc.constant(field.name),
-      literals: fc.array(literalOf(field, words), { minLength: 1, maxLength: 4 }),
-    }),
-  );
+/** A comparison with one literal, or with several. */
+function arbitraryComparison(entity: Entity, words: FilterWords): fc.Arbitrary<FilterTree> {
+  return fc.constantFrom(...fieldsOf(entity)).chain((field) => {
+    const literal = literalOf(field, words);
+    const literals = fc.array(literal, { minLength: 1, maxLength: 4 });
+    const one = fc.record({ operator, literal }).map((rest) => ({ node: 'comparison', ...rest }));
+    const several = literals.map((all) => ({ node: 'in', literals: all }));
+    const either = fc.oneof({ weight: 4, arbitrary: one }, { weight: 1, arbitrary: several });
+    return either.map((rest) => ({ ...rest, field: field.name }) as FilterTree);
+  });
 }
 
 function arbitraryTextFunction(entity: Entity, words: FilterWords): fc.Arbitrary<TextNode> {

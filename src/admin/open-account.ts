@@ -7,7 +7,7 @@ import {
   pause,
   stopped,
 } from '../core/cli/io.ts';
-import { createProgressLine } from '../core/cli/output.ts';
+import { createProgressLine, type ProgressLine } from '../core/cli/output.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { waitForLock } from '../core/host/job.ts';
 import { AppError } from '../core/terms/app-error.ts';
@@ -44,7 +44,7 @@ export function createAccountContext(
   config: CompleteAccountConfig,
   store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo,
-  progress?: Progress,
+  progress?: ProgressLine,
 ): AccountContext {
   const { account, dataDir, catalogueUrl, publicUrl = null, limits, probeCa } = config;
   const { administration } = store;
@@ -74,7 +74,7 @@ function createDrain(
   config: CompleteAccountConfig,
   store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo,
-  progress: Progress | undefined,
+  progress: ProgressLine | undefined,
 ): AccountContext['drain'] {
   const { nowUs, random, signal } = io;
   const queue = openPullQueue(config, io);
@@ -97,8 +97,6 @@ function createDrain(
     if (isDelivered) await store.administration.markDeliveries([mark]);
   };
 }
-
-type Progress = ReturnType<typeof createProgressLine>;
 
 /** Access of a command to the account. */
 export interface AccountUse {

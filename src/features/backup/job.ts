@@ -42,7 +42,8 @@ export function startBackups(
         const last = await store.backups.lastBackups();
         const lastUs = Math.max(madeAtUs, last.made?.startedAtUs ?? 0);
         const startedAtUs = nowUs();
-        if (!isDue(lastUs, everyHours, startedAtUs)) return;
+        // A backup from the future was made with a wrong clock, so the next one is due.
+        if (lastUs <= startedAtUs && startedAtUs - lastUs < everyHours * hourUs) return;
         const made = await makeBackup({ ...config, nowUs, record, signal });
         const { path, bytes, notifications, lastPosition } = made;
         const removed = removeOldBackups(folder, keep, path);
@@ -52,11 +53,6 @@ export function startBackups(
     },
     { pause, random, log },
   );
-}
-
-/** A backup from the future was made with a wrong clock, so the next one is due. */
-function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
-  return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
 }
 
 const madeText = 'made and verified a backup';

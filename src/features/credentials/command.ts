@@ -7,7 +7,6 @@ import { positiveNumber } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import {
-  type CredentialPairs,
   credentialsFileName,
   readCredentialsFile,
   writeCredentialsFile,
@@ -90,7 +89,10 @@ async function rotate(
       nowUs: io.nowUs,
       // Read under the lock, because another rotation may have just ended.
       readPairs: () => readCredentialsFile(dataDir) ?? [],
-      writePairs: (pairs) => writePairs(account, dataDir, pairs, io),
+      // With a shared log, for all receivers.
+      writePairs: (pairs) =>
+        account.store.shared?.shareCredentials(pairs, io.signal) ??
+        writeCredentialsFile(dataDir, pairs),
       newPair: () => newCredentials(io),
       report: (line) => void io.stderr.write(`${line}\n`),
       pause: async (ms) => {
@@ -104,17 +106,6 @@ async function rotate(
       },
     },
   );
-}
-
-/** Writes the pairs; with a shared log, for all receivers. */
-async function writePairs(
-  { store }: Pick<Parts['account'], 'store'>,
-  dataDir: string,
-  pairs: CredentialPairs,
-  { signal }: Pick<Io, 'signal'>,
-): Promise<void> {
-  if (store.shared === null) return writeCredentialsFile(dataDir, pairs);
-  await store.shared.shareCredentials(pairs, signal);
 }
 
 function setByVariables(): AppError {

@@ -53,7 +53,7 @@ async function changeStatus(
 ): Promise<void> {
   const { changeStatus: change } = await import('../../admin/maintain.ts');
   await change(name, status, account, { actor: 'subscriptions', reason: 'by command' });
-  print(io, `${name} is ${status}.`);
+  io.stderr.write(`${name} is ${status}.\n`);
 }
 
 const deleteCommand = defineCommand('delete', {
@@ -74,19 +74,16 @@ Examples:
       import('../../admin/changes.ts'),
     ]);
     const { name, subscriptions } = await findManaged(nameOrId, account);
-    if (subscriptions.length === 0) print(io, `${name} is registered, but not in the account.`);
+    if (subscriptions.length === 0)
+      io.stderr.write(`${name} is registered, but not in the account.\n`);
     for (const { id, status, filter } of subscriptions)
-      print(io, `${name}: ${[id, status, filterText(filter)].map(printable).join(', ')}`);
+      io.stderr.write(`${name}: ${[id, status, filterText(filter)].map(printable).join(', ')}\n`);
     await confirm(io, 'Delete this subscription permanently?', { yes });
     const by = { actor: 'subscriptions', reason: 'by command' } as const;
     await applyDesired({ desired: [], prune: name }, account, by);
-    print(io, `Removed ${name} from the account.`);
+    io.stderr.write(`Removed ${name} from the account.\n`);
   },
 });
-
-function print(io: Pick<Io, 'stderr'>, text: string): void {
-  io.stderr.write(`${text}\n`);
-}
 
 /** A subscription of the account; `name` is null for an unmanaged one. */
 type Row = Awaited<ReturnType<typeof readRows>>[number];

@@ -1,6 +1,7 @@
 /** The probe of an endpoint: each failure has a code, a reason and advice, and shows no credentials. */
 import { createServer as createHttpServer } from 'node:http';
 import type { ServerOptions } from 'node:https';
+import type { Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createEndpointProbe } from '../../../src/admin/endpoint-probe.ts';
@@ -9,9 +10,9 @@ import {
   type KeyedCertificate,
 } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';
-import { listening } from '../../helpers/tcp-server.ts';
+import { listening, startTcpServer } from '../../helpers/tcp-server.ts';
 import { createChain, createSelfSigned } from './certificate-chain.ts';
-import { answering, createTrust, pair, receiver, startEndpoint, startTcp } from './tls-endpoint.ts';
+import { answering, createTrust, pair, receiver, startEndpoint } from './tls-endpoint.ts';
 
 const dayMs = 86_400_000;
 
@@ -125,6 +126,7 @@ describe('a failed connection', () => {
 
   type Served = Awaited<ReturnType<typeof createTrust>>['certificate'];
 
+  const tcp = async (serve: (socket: Socket) => unknown) => (await startTcpServer(serve)).port;
   const tls =
     (options: ServerOptions): ((served: Served) => Promise<number>) =>
     (served) =>
@@ -142,12 +144,12 @@ describe('a failed connection', () => {
     );
 
   it.each<[string, string, (served: Served) => Promise<number>, timeoutMs?: number]>([
-    ['nothing', 'no-answer', () => startTcp(() => undefined), 200],
+    ['nothing', 'no-answer', () => tcp((socket) => socket.pause()), 200],
     ['a closed port', 'connection-refused', () => freePort()],
     [
       'a reset',
       'connection-lost',
-      () => startTcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
+      () => tcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
     ],
     [
       'plain HTTP',

@@ -1,8 +1,6 @@
 /** Endpoints for the probe: TLS servers on loopback with different certificates. */
 import type { RequestListener } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
-import { createServer as createTcpServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
 import {
   createCertificateAuthority,
   type KeyedCertificate,
@@ -39,20 +37,5 @@ export function startEndpoint(
   const server = createServer({ ...options, cert, key }, listener);
   // In many tests, the client refuses the certificate.
   server.on('tlsClientError', () => undefined);
-  onTestFinished(() => server.closeAllConnections());
-  return listening(server);
-}
-
-/** Starts a TCP server and returns its port; closes it after the test. */
-export function startTcp(onConnection: (socket: Socket) => void): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = createTcpServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    onConnection(socket);
-  });
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-  });
   return listening(server);
 }

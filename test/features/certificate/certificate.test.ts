@@ -23,22 +23,19 @@ const [pair, other] = [await authority.issue({ hosts }), await authority.issue({
 const expired = await authority.issue({ hosts, notAfterMs: nowMs - 1000 });
 
 /** Creates a folder with a certificate and its key. */
-function createFolder(initial: KeyedCertificate = pair) {
+function createFiles({ certificatePem, keyPem }: KeyedCertificate = pair) {
   const folder = temporaryDirectory();
   const files = { cert: join(folder, 'fullchain.pem'), key: join(folder, 'privkey.pem') };
-  const write = ({ certificatePem, keyPem }: Partial<KeyedCertificate>) => {
-    if (certificatePem !== undefined) writeFileSync(files.cert, certificatePem);
-    if (keyPem !== undefined) writeFileSync(files.key, keyPem);
-  };
-  write(initial);
-  return { files, write };
+  writeFileSync(files.cert, certificatePem);
+  writeFileSync(files.key, keyPem);
+  return files;
 }
 
 describe('a pair of certificate files', () => {
   it('that match is loaded with the dates and names of its certificate, also an expired one', () => {
     for (const given of [pair, expired]) {
       const { certificatePem: cert, keyPem: key } = given;
-      const loaded = loadCertificateFiles(createFolder(given).files);
+      const loaded = loadCertificateFiles(createFiles(given));
       const notAfterUs = new X509Certificate(cert).validToDate.getTime() * 1000;
       expect(loaded).toMatchObject({ cert, key, notAfterUs, names: hosts });
       const names = [...hosts, 'example.org', '127.0.0.2'];
@@ -51,23 +48,19 @@ describe('a pair of certificate files', () => {
   const swapped = { certificatePem: pair.keyPem, keyPem: pair.certificatePem };
 
   it('is refused when a file is missing, with the variable of that file', () => {
-    const files = { ...createFolder().files, key: '/missing.pem' };
+    const files = { ...createFiles(), key: '/missing.pem' };
     const { message } = refusalOf(() => loadCertificateFiles(files));
     expect(message).toMatch(/^EARSHOT_TLS_KEY is \/missing\.pem: .*\(ENOENT\)\.$/);
   });
 
   it.each([
-    [
-      'a truncated certificate',
-      { certificatePem: pair.certificatePem.slice(0, 99) },
-      noCertificate,
-    ],
+    ['a cut certificate', { certificatePem: pair.certificatePem.slice(0, 99) }, noCertificate],
     ['certificate and key swapped', swapped, noCertificate],
     ['text instead of a key', { keyPem: 'nonsense' }, noKey],
     ['a key with a passphrase', { keyPem: encrypted(pair.keyPem) }, noKey],
     ['another key', { keyPem: other.keyPem }, /does not belong to the certificate/],
   ])('is refused when it contains %s, without showing the content', (_title, changed, message) => {
-    const { files } = createFolder({ ...pair, ...changed });
+    const files = createFiles({ ...pair, ...changed });
     const refusal = refusalOf(() => loadCertificateFiles(files));
     expect(refusal).toMatchObject({ code: 'configuration' });
     expect(refusal.message).toMatch(message);
@@ -80,7 +73,7 @@ function encrypted(pem: string): string {
 }
 
 const find = (given: KeyedCertificate, host: string | undefined) =>
-  checkCertificate({ kind: 'files', ...createFolder(given).files }, { host, dataDir: '', nowUs });
+  checkCertificate({ kind: 'files', ...createFiles(given) }, { host, dataDir: '', nowUs });
 
 it('the check of certificate files is ok when they match each other and the name, and fails with the reason', async () => {
   const text = 'Key and certificate match. Valid until 2026-05-31.';

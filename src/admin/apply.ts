@@ -349,16 +349,10 @@ async function requireEndpoints(
     if (endpoint === null) continue;
     const { fault } = await probe(endpoint, credentials);
     if (fault === null) continue;
-    throw new AppError(
-      'unavailable',
-      `Nothing was changed, because the check of ${endpoint} failed: ${fault.message}`,
-      {
-        details: [
-          fault.advice,
-          'To run all checks: `earshot doctor`. If the endpoint can be reached from the Internet but not from this machine, add --skip-probe.',
-        ],
-      },
-    );
+    const message = `Nothing was changed, because the check of ${endpoint} failed: ${fault.message}`;
+    const next =
+      'To run all checks: `earshot doctor`. If the endpoint can be reached from the Internet but not from this machine, add --skip-probe.';
+    throw new AppError('unavailable', message, { details: [fault.advice, next] });
   }
 }
 

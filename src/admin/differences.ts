@@ -196,13 +196,9 @@ function statusDifferenceOf(
   const { name, status } = desired;
   const current = candidates.find(({ id }) => id === registration?.subscriptionId);
   if (current === undefined) {
-    throw new AppError(
-      'not_found',
-      `The subscription ${name} is not in the account as registered.`,
-      {
-        advice: 'To show the differences: `earshot register --dry-run`.',
-      },
-    );
+    const message = `The subscription ${name} is not in the account as registered.`;
+    const advice = 'To show the differences: `earshot register --dry-run`.';
+    throw new AppError('not_found', message, { advice });
   }
   const isSame = current.status === status;
   if (isSame && registration?.status === status) return null;
@@ -341,14 +337,9 @@ export function limitReached(
   { runningMax, totalMax }: AccountLimits,
   obsolete: readonly string[] = [],
 ): AppError {
+  const message = `The limits of the account do not permit the change: it may have ${runningMax} running subscriptions and ${totalMax} in total, and has ${running} and ${total}.`;
+  const advice =
+    'Pause or delete one first (`earshot subscriptions`), or register the new one with --status paused. If the limits of the catalogue have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.';
   const unused = `No longer configured: ${obsolete.join(', ')}. To delete: \`earshot register --prune\`.`;
-  return new AppError(
-    'conflict',
-    `The limits of the account do not permit the change: it may have ${runningMax} running subscriptions and ${totalMax} in total, and has ${running} and ${total}.`,
-    {
-      advice:
-        'Pause or delete one first (`earshot subscriptions`), or register the new one with --status paused. If the limits of the catalogue have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.',
-      details: obsolete.length === 0 ? [] : [unused],
-    },
-  );
+  return new AppError('conflict', message, { advice, details: obsolete.length ? [unused] : [] });
 }

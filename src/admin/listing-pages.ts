@@ -132,14 +132,10 @@ function ownLink(text: string | null, origin: string): URL | null {
 }
 
 function unreachable(ms: number, why: string): AppError {
-  return new AppError(
-    'unavailable',
-    `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`,
-    {
-      advice:
-        'Run separate comparisons for the time before and the time after this date, or make the filter of the subscription more specific.',
-    },
-  );
+  const message = `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`;
+  const advice =
+    'Run separate comparisons for the time before and the time after this date, or make the filter of the subscription more specific.';
+  return new AppError('unavailable', message, { advice });
 }
 
 /** Query parts for one kind of event (facts, catalogue 5). */

@@ -189,11 +189,8 @@ async function shortfallOf(
   if (counted === null || shown >= counted) return null;
   const present = (await countNow()) ?? counted;
   if (shown >= present) return null;
-  return new AppError(
-    'unavailable',
-    `The catalogue counts ${present} products but returned only ${shown}; the other products cannot be compared.`,
-    { advice: 'Retry later.' },
-  );
+  const message = `The catalogue counts ${present} products but returned only ${shown}; the other products cannot be compared.`;
+  return new AppError('unavailable', message, { advice: 'Retry later.' });
 }
 
 /**

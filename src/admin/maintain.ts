@@ -221,13 +221,9 @@ export async function changeStatus(
   const known = registrations.find((one) => one.name === name);
   if (known === undefined) {
     const names = registrations.map((one) => one.name).join(', ') || 'none';
-    throw new AppError(
-      'not_found',
-      `No subscription ${name} is registered. Registered: ${names}.`,
-      {
-        advice: 'To register one: `earshot register`.',
-      },
-    );
+    const message = `No subscription ${name} is registered. Registered: ${names}.`;
+    const advice = 'To register one: `earshot register`.';
+    throw new AppError('not_found', message, { advice });
   }
   const { type, events, filter } = known;
   const desired = [{ name, type, events, filter, status }];

@@ -224,21 +224,15 @@ export function createTurns(acquireLock: AcquireLock): RunInTurn {
 }
 
 function blockedError(name: string): AppError {
-  return new AppError(
-    'unavailable',
-    `The first ${readEntriesMax} entries of the queue of ${name} have no AckId, so they cannot be acknowledged, and later entries cannot be read.`,
-    {
-      advice: `The ${readEntriesMax} entries are stored. Note the filter that \`earshot subscriptions list\` shows. Delete the subscription: \`earshot subscriptions delete ${name}\`. Register it again: \`earshot register --pull --subscription ${name}\` with the filter. The comparison with the catalogue fetches the later events.`,
-    },
-  );
+  const message = `The first ${readEntriesMax} entries of the queue of ${name} have no AckId, so they cannot be acknowledged, and later entries cannot be read.`;
+  const advice = `The ${readEntriesMax} entries are stored. Note the filter that \`earshot subscriptions list\` shows. Delete the subscription: \`earshot subscriptions delete ${name}\`. Register it again: \`earshot register --pull --subscription ${name}\` with the filter. The comparison with the catalogue fetches the later events.`;
+  return new AppError('unavailable', message, { advice });
 }
 
 function withoutEffect(name: string): AppError {
-  return new AppError(
-    'unavailable',
-    `The catalogue shows entries of the queue of ${name} again after they were acknowledged.`,
-    { advice: 'They are stored. earshot acknowledges them again later.' },
-  );
+  const message = `The catalogue shows entries of the queue of ${name} again after they were acknowledged.`;
+  const advice = 'They are stored. earshot acknowledges them again later.';
+  return new AppError('unavailable', message, { advice });
 }
 
 /** Creates the state of a queue, for monitoring. */

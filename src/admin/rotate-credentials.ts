@@ -172,11 +172,9 @@ async function awaitDeliveries(
 }
 
 function changedMeanwhile(): AppError {
-  return new AppError(
-    'conflict',
-    'Another command changed the credentials during the wait. The rotation stopped without further changes.',
-    { advice: 'Run `earshot credentials rotate` again.' },
-  );
+  const message =
+    'Another command changed the credentials during the wait. The rotation stopped without further changes.';
+  return new AppError('conflict', message, { advice: 'Run `earshot credentials rotate` again.' });
 }
 
 function stillInUse(): AppError {

@@ -118,11 +118,9 @@ export function createSubscriptionClient(options: {
 /** Checks the status: beyond a limit, a success may change nothing (not in the specification). */
 function requireStatus(requested: RequestedStatus, shown: CatalogueSubscription | null): void {
   if (shown === null || shown.status === requested) return;
-  throw new AppError(
-    'conflict',
-    `The catalogue confirmed the change, but ${named(shown.id)} is still ${shown.status}.`,
-    { advice: 'Check the number of running subscriptions: `earshot subscriptions list`.' },
-  );
+  const message = `The catalogue confirmed the change, but ${named(shown.id)} is still ${shown.status}.`;
+  const advice = 'Check the number of running subscriptions: `earshot subscriptions list`.';
+  throw new AppError('conflict', message, { advice });
 }
 
 /** Returns the password, and its encoding in the Basic header of a delivery. */

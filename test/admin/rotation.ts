@@ -4,7 +4,7 @@
  */
 
 import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
-import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
+import { rotateCredentials } from '../../src/admin/rotate-credentials.ts';
 import type { CredentialPair } from '../../src/core/terms/ports.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 import { otherCredentials, publicUrl, secret } from './samples.ts';
@@ -23,7 +23,6 @@ export interface RotationSituation extends Situation {
   /** The receiver does not answer the probe. */
   isDown?: boolean;
   waitSeconds?: number;
-  skipProbe?: boolean;
 }
 
 export type TestedRotation = Awaited<ReturnType<typeof openRotation>>;
@@ -35,7 +34,7 @@ const nameOf = ({ endpoint }: FakeSubscription) => endpoint?.split('/notificatio
 /** Opens a context in which the file and all managed subscriptions have `otherCredentials`. */
 export async function openRotation(situation: RotationSituation) {
   const { latencySeconds = 2, noticeSeconds = 1, isDown = false } = situation;
-  const { waitSeconds = 600, skipProbe = false } = situation;
+  const { waitSeconds = 600 } = situation;
   const planned = await openAccount(situation);
   const { catalogue, administration, nowUs } = planned;
   /** The initial content of the file, and the content after each write. */
@@ -100,21 +99,23 @@ export async function openRotation(situation: RotationSituation) {
     const targets = { client: catalogue.client, administration, process };
     const cuttable = cutCalls(targets, cut, () => passUs(callUs));
     calls = cuttable.calls;
-    const options: RotationOptions = { waitMs: waitSeconds * 1_000, skipProbe };
-    return rotateCredentials(options, {
-      ...{ client: cuttable.client, administration: cuttable.administration },
-      ...cuttable.process,
-      unlocked: (wait) => wait(),
-      readPairs: () => [...(files.at(-1)?.pairs ?? [])],
-      newPair: () => {
-        newPairs += 1;
-        return { username: `earshot-${newPairs}`, password: `made-${newPairs}` };
+    return rotateCredentials(
+      { waitMs: waitSeconds * 1_000, skipProbe: false },
+      {
+        ...{ client: cuttable.client, administration: cuttable.administration },
+        ...cuttable.process,
+        unlocked: (wait) => wait(),
+        readPairs: () => [...(files.at(-1)?.pairs ?? [])],
+        newPair: () => {
+          newPairs += 1;
+          return { username: `earshot-${newPairs}`, password: `made-${newPairs}` };
+        },
+        publicUrl,
+        newSecret: () => secret,
+        nowUs,
+        report: (line) => void reports.push(line),
       },
-      publicUrl,
-      newSecret: () => secret,
-      nowUs,
-      report: (line) => void reports.push(line),
-    });
+    );
   };
   return {
     planned,

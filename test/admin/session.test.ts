@@ -69,9 +69,8 @@ describe('a session', () => {
             // The process ends after the request, before its answer is stored.
             const kill = (...request: Parameters<typeof fetch>) =>
               fetch(...request).then(() => Promise.reject(new Error('killed')));
-            await start(kill)
-              .get()
-              .catch(() => undefined);
+            const killed = start(kill);
+            await killed.get().catch(() => undefined);
             programs[index] = start();
           }
           if (name === 'damage' && existsSync(fileOf(account))) {
@@ -107,12 +106,10 @@ function createMemoryLock(): AcquireLock {
   let last = Promise.resolve();
   return async () => {
     const before = last;
-    let release = () => {};
-    last = new Promise((resolve) => {
-      release = resolve;
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    last = promise;
     await before;
-    return release;
+    return resolve;
   };
 }
 

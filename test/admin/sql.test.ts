@@ -144,11 +144,8 @@ it('a change stores nothing when one part of it fails', async () => {
     openGap: newGap(),
     closeGaps: { subscription: 'lasting', toUs: atUs },
   };
-  const unkeepable: AdministrationChange[] = [
-    { ...whole, history: [entry(1), entry(Number.NaN)] },
-    { ...whole, openGap: newGap({ fromUs: Number.NaN }) },
-  ];
-  for (const change of unkeepable) await expect(administration.commit(change)).rejects.toThrow();
+  const invalid = { ...whole, openGap: newGap({ fromUs: Number.NaN }) };
+  await expect(administration.commit(invalid)).rejects.toThrow();
   const again = (await reopen()).administration;
   expect(await again.registrations()).toEqual([bare]);
   expect(await again.history({ limit: 9 })).toEqual([]);

@@ -98,27 +98,22 @@ async function rotate(
       pause: async (ms) => {
         await pause(ms, io.signal);
         if (!io.signal.aborted) return;
-        throw new AppError(
-          'cancelled',
-          'Interrupted. The receiver accepts the old and the new credentials.',
-          { advice: 'To continue: `earshot credentials rotate`.' },
-        );
+        const message = 'Interrupted. The receiver accepts the old and the new credentials.';
+        const advice = 'To continue: `earshot credentials rotate`.';
+        throw new AppError('cancelled', message, { advice });
       },
     },
   );
 }
 
 function setByVariables(): AppError {
-  return new AppError(
-    'usage',
-    'The credentials are set by EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, so earshot cannot rotate them.',
-    {
-      details: [
-        'To enable rotation: run `earshot credentials create`, remove the two variables, restart the receiver, and rotate.',
-        'To rotate manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
-      ],
-    },
-  );
+  const message =
+    'The credentials are set by EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, so earshot cannot rotate them.';
+  const details = [
+    'To enable rotation: run `earshot credentials create`, remove the two variables, restart the receiver, and rotate.',
+    'To rotate manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
+  ];
+  return new AppError('usage', message, { details });
 }
 
 export const credentialsCommand = defineGroup('credentials', {

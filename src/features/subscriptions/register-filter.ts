@@ -114,13 +114,9 @@ export interface SubscriptionFlags extends ConditionFlags {
 
 /** Error for flags that describe a subscription of the configuration file. */
 export function describedTwice(name: string): AppError {
-  return new AppError(
-    'usage',
-    `The subscription ${name} is configured in ${subscriptionsFileName}.`,
-    {
-      advice: 'Change it in the file, or give another name with --subscription.',
-    },
-  );
+  const message = `The subscription ${name} is configured in ${subscriptionsFileName}.`;
+  const advice = 'Change it in the file, or give another name with --subscription.';
+  return new AppError('usage', message, { advice });
 }
 
 /** Adds the flags to a command. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { startChallengeListener } from '../../../src/features/certificate/challenge.ts';
 import { freePort } from '../../helpers/free-ports.ts';
-import { hasPebble, type Pebble, type PebbleOptions, startPebble } from '../../helpers/pebble.ts';
+import { hasPebble, type PebbleOptions, startPebble } from '../../helpers/pebble.ts';
 import { startStubAuthority } from '../../helpers/stub-authority.ts';
 import {
   dayUs,
@@ -17,14 +17,10 @@ import {
 
 const soon = { timeout: 15_000 };
 
-const portsOf = ({ ports }: Pebble) => ({
-  httpListen: { host: '127.0.0.1', port: ports.http },
-  listen: { host: '127.0.0.1', port: ports.tls },
-});
-
 async function openPebble(options: PebbleOptions = {}) {
   const pebble = await startPebble(options);
-  return { pebble, own: portsOf(pebble) };
+  const at = (port: number) => ({ host: '127.0.0.1', port });
+  return { pebble, own: { httpListen: at(pebble.ports.http), listen: at(pebble.ports.tls) } };
 }
 
 describe.skipIf(!hasPebble)('a receiver (needs pebble)', () => {

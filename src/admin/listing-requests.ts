@@ -211,14 +211,12 @@ function refusalOf(answer: OutboundAnswer, { purpose, url }: SentQuestion): AppE
   const isOwn = typeof json === 'object' && json !== null && 'detail' in json;
   if (status === 403 && !isOwn) {
     const reason = 'the response comes from a firewall or proxy';
+    if (url.length <= longAddressCharacters)
+      return refusal('unavailable', reason, 'Retry later. Check EARSHOT_CATALOGUE_URL.');
     // The same query without the filter may pass.
-    return url.length > longAddressCharacters
-      ? refusal(
-          'invalid',
-          `${reason}, and the URL is long`,
-          'Shorten the filter of the subscription, for example with a polygon of fewer points.',
-        )
-      : refusal('unavailable', reason, 'Retry later. Check EARSHOT_CATALOGUE_URL.');
+    const advice =
+      'Shorten the filter of the subscription, for example with a polygon of fewer points.';
+    return refusal('invalid', `${reason}, and the URL is long`, advice);
   }
   if (status === 401 || status === 403) {
     const advice = `The catalogue answered ${status}, but its queries need no login, and earshot sends none. Check EARSHOT_CATALOGUE_URL.`;

@@ -71,14 +71,10 @@ const emptyForUs = 300_000_000;
 
 /** Returns the age of the oldest unread entry at `nowUs`: 0 when there is none, null while unknown. */
 export function oldestEntryAgeUs(
-  {
-    oldestAtUs,
-    emptiedAtUs,
-    readAtUs,
-    length,
-  }: Omit<QueueState, 'subscription' | 'subscriptionId'>,
+  queue: Omit<QueueState, 'subscription' | 'subscriptionId'>,
   nowUs: number,
 ): number | null {
+  const { oldestAtUs, emptiedAtUs, readAtUs, length } = queue;
   const isEmpty = oldestAtUs === null && length === 0;
   if (isEmpty && nowUs - (readAtUs ?? nowUs) < emptyForUs) return 0;
   // Entries that arrived after the queue was empty are younger than that.

@@ -1,6 +1,7 @@
 /** Checks of an account after a plan was applied, with or without interruptions. */
 import { expect } from 'vitest';
 import type { Gap } from '../../src/admin/account.ts';
+import type { ApplyOptions } from '../../src/admin/differences.ts';
 import {
   type DesiredSubscription,
   endpointOf,
@@ -8,12 +9,12 @@ import {
 } from '../../src/core/terms/subscription.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './samples.ts';
-import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
+import type { AccountSetUp, Moment } from './set-up.ts';
 
 /** Expects the desired state and unchanged `others` in the account, and nothing else. */
 export async function expectSettled(
   { catalogue, administration, plan }: AccountSetUp,
-  options: RegisterOptions,
+  options: ApplyOptions,
   others: readonly FakeSubscription[] = [],
 ): Promise<void> {
   const { desired } = options;

@@ -198,10 +198,7 @@ it('without a public URL, everything except the endpoint is compared', async () 
 });
 
 it('a gap is recorded for a pause that a person began and ended', async () => {
-  const setUp = await openSetUp({
-    subscriptions: [managed()],
-    registrations: [registrationOf()],
-  });
+  const setUp = await openSetUp({ subscriptions: [managed()], registrations: [registrationOf()] });
   await round(setUp);
   const ranAtUs = setUp.nowUs();
   setUp.catalogue.put(managed({ status: 'paused' }));

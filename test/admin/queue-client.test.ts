@@ -92,11 +92,6 @@ describe('a page', () => {
       { AckId },
       { ackId: null },
     ]),
-    [{ NotificationDate: '2026-05-01T12:00:00' }, { notificationUs: noonUs }],
-    [
-      { NotificationDate: '2026-05-01T14:00:00.123456+02:00' },
-      { notificationUs: noonUs + 123_456 },
-    ],
     ...['yesterday', 1_777_636_800, undefined].map((NotificationDate): [object, object] => [
       { NotificationDate },
       { notificationUs: null },

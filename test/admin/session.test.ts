@@ -222,8 +222,6 @@ describe('a one-time code', () => {
   const totp = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
 
   it.each([
-    [59, totp, '287082'],
-    [1_111_111_109, totp, '081804'],
     [20_000_000_000, `${totp.toLowerCase()}====`, '353130'],
     [59, '007123', '007123'],
   ])('at second %i of the secret %s is %s', async (seconds, totp, code) => {

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import type { Administration, NewGap, Registration } from '../../src/admin/account.ts';
 import { applyDesired, readPlan } from '../../src/admin/apply.ts';
 import type { AccountContext } from '../../src/admin/changes.ts';
-import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
+import type { AccountLimits, ApplyOptions, Plan } from '../../src/admin/differences.ts';
 import { maintain } from '../../src/admin/maintain.ts';
 import { reads, schema, writes } from '../../src/admin/sql.ts';
 import type { Operation } from '../../src/core/host/rpc.ts';
@@ -89,11 +89,6 @@ export interface Moment {
   subscriptions: FakeSubscription[];
 }
 
-export interface RegisterOptions {
-  desired: readonly DesiredSubscription[];
-  prune?: boolean;
-}
-
 /** The initial state of an account. */
 export interface Situation {
   subscriptions?: readonly FakeSubscription[];
@@ -159,8 +154,8 @@ export async function openAccount(situation: Situation = {}) {
     /** The dependencies of commands; their calls can be cut. */
     context,
     /** Returns the plan that `register` would apply. */
-    plan: (options: RegisterOptions): Promise<Plan> => readPlan(options, context()),
-    register: (options: RegisterOptions, cut?: Cut | null) =>
+    plan: (options: ApplyOptions): Promise<Plan> => readPlan(options, context()),
+    register: (options: ApplyOptions, cut?: Cut | null) =>
       applyDesired(options, context(cut), { actor: 'register' }),
     close: () => administration.close(),
   };

@@ -161,28 +161,19 @@ describe('the table', () => {
   });
 });
 
-it('query drift counts the shapes, most frequent first, also after hundreds of unknown fields', async () => {
+it('query drift counts the shapes, most frequent first', async () => {
   const context = await filledContext([
     delivery({ SubscriptionEvent: 'Created' }),
-    delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }, { receivedAtUs: 0 }),
-    delivery({
-      ...Object.fromEntries(numbered(1, 300).map((_, i) => [`field${i}`, 0])),
-      AckId: 'c',
-    }),
+    delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }),
     delivery({ AckId: 'ack-3', value: 'odd' }),
   ]);
-  const [first, ...others] = await printedJson(context.earshot('query drift --json'));
   const at = '2026-05-02T11:00:00.000000Z';
-  expect(first).toMatchObject({ count: expect.any(Number), lastSeenAt: expect.any(String) });
-  expect(others).toContainEqual({
-    shape: 'event-case',
-    count: 2,
-    firstSeenAt: at,
-    lastSeenAt: expect.stringMatching(/Z$/),
-  });
-  expect((await context.earshot('query drift')).out).toMatch(
-    /^shape +count +first seen.*\n[\s\S]*^value-odd +1 +20/m,
-  );
+  expect(await printedJson(context.earshot('query drift --json'))).toEqual([
+    { shape: 'event-case', count: 2, firstSeenAt: at, lastSeenAt: at },
+    { shape: 'value-odd', count: 1, firstSeenAt: at, lastSeenAt: at },
+  ]);
+  const { out } = await context.earshot('query drift');
+  expect(out).toMatch(/^shape +count +first seen.*\n[\s\S]*^value-odd +1 +20/m);
   const none = await filledContext([delivery()]);
   expect(await printed(none.earshot('query drift --json'))).toBe('[]\n');
 });

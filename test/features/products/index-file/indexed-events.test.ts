@@ -1,5 +1,6 @@
 /** Indexed notifications with the newest state of their products, and counts of the values of products. */
 import { describe, expect, it } from 'vitest';
+import type { Entity } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { facetFields } from '../../../../src/filter/products.ts';
 import {
@@ -136,12 +137,12 @@ describe('the facets', () => {
         record: { Id, Name, DeletionDate: '2026-05-03T00:00:00Z' },
       })),
     );
-    const { facets } = context.products;
-    expect(await facets({ entity: 'Products', filter: null })).toMatchObject({ counted: 3 });
-    expect(await facets({ entity: 'DeletedProducts', filter: null })).toMatchObject({ counted: 2 });
-    const received = { fromUs: receivedAtUs, untilUs: receivedAtUs + 1 };
-    expect(await facets({ entity: 'Products', filter: null, received })).toMatchObject({
-      counted: 1,
-    });
+    const countedIn = async (entity: Entity, received = {}) =>
+      (await context.products.facets({ entity, filter: null, received })).counted;
+    expect(await countedIn('Products')).toBe(3);
+    expect(await countedIn('DeletedProducts')).toBe(2);
+    expect(await countedIn('Products', { fromUs: receivedAtUs, untilUs: receivedAtUs + 1 })).toBe(
+      1,
+    );
   });
 });

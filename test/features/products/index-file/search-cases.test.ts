@@ -71,20 +71,14 @@ describe('searching the index', () => {
       'a\0b',
     ];
     await index(...created(...names.map((Name, i) => ({ Id: `${i}`, Name })), { Id: 'none' }));
-    const found = async (text: string) => {
+    for (const text of ['S2A_MSIL2A%', '%\\_MSI%x', 'a_b', 'a*?[b]\\%\\_', '%[%]%', '_%']) {
       const filter: FilterTree = { node: 'text', function: 'like', field: 'Name', text };
       const rows = await Array.fromAsync(products.find({ entity: 'Products', filter }));
       const matches = compileFilter(filter);
       const ids = rows.map(({ row }) => names[Number(row.productId)]).toReversed();
       expect(ids).toEqual(names.filter((Name) => matches(productView({ Name }))));
-      return ids;
-    };
-    expect(await found('S2A_MSIL2A%')).toEqual(names.slice(0, 2));
-    expect(await found('%\\_MSI%x')).toEqual(names.slice(0, 1));
-    expect(await found('a_b')).toEqual(names.slice(4));
-    expect(await found('a*?[b]\\%\\_')).toEqual(names.slice(3, 4));
-    expect(await found('%[%]%')).toEqual(names.slice(3, 4));
-    expect(await found('_%')).toEqual(names);
+      expect(ids).not.toEqual([]);
+    }
   });
 
   it('finds the products of a place in order, page by page while the index changes', async () => {

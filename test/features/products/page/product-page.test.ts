@@ -20,20 +20,6 @@ function item(sink: string, state: SinkItem['state'], productId = id): SinkItem 
   return { ...fields, sink, state, productId, error: 'status 500' };
 }
 
-/** Sinks with these items, and three more without. */
-function sinksWith(items: readonly SinkItem[]): SinkReader {
-  const counts = ['bus', 'files', 'slow', 'idle'].map((sink) => ({
-    ...{ sink, waiting: 0, dead: 0, error: null },
-    ...{ oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null },
-  }));
-  return {
-    async *items({ state }: { state: SinkItem['state'] }) {
-      yield* items.filter((one) => one.state === state);
-    },
-    counts: async () => counts,
-  } as unknown as SinkReader;
-}
-
 async function openProduct(options: Parameters<typeof openConsole>[0] = {}) {
   const rows = [notificationRow(5, { productId: id, productName: 'A name' })];
   const context = await openConsole({ notifications: createMemoryLog(rows), ...options });
@@ -64,7 +50,12 @@ describe('the page of a product', () => {
       item('files', 'waiting'),
       item('idle', 'waiting', 'another product'),
     ];
-    const context = await openProduct({ sinks: sinksWith(items) });
+    const sinks = {
+      async *items({ state }: { state: SinkItem['state'] }) {
+        yield* items.filter((one) => one.state === state);
+      },
+    };
+    const context = await openProduct({ sinks: sinks as unknown as SinkReader });
     const text = textOf((await context.get(`/products/${id}`)).text);
     expect(text).toMatch(/Dead letters .* bus .* status 500 .* Waiting deliveries .* files /);
     expect(text).not.toContain('idle');

@@ -6,7 +6,7 @@ import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/fla
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createProgressLine, isoTime, printJson } from '../../core/cli/output.ts';
 import { unknownName } from '../../core/cli/row-forms.ts';
-import { type Config, type DataConfig, loadConfig } from '../../core/config/config.ts';
+import { type DataConfig, loadConfig } from '../../core/config/config.ts';
 import { keptAge, keptSize } from '../../core/config/variables.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
@@ -90,7 +90,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     return withParts(io, ['store'], ({ store }) => removeReader({ ...io, store }, reader, flags));
   }
   const request: PruneRequest = {
-    keep: keepOf(flags, config),
+    keep: keepOf(flags, config.keep),
     withQuarantined: flags.quarantine === true,
     freeShare: 0,
     nowUs: io.nowUs(),
@@ -112,10 +112,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
 }
 
 /** Retention of the flags; without any, of EARSHOT_KEEP. */
-function keepOf(
-  { olderThan, toSize }: PruneFlags,
-  { keep }: DataConfig & Pick<Config, 'keep'>,
-): Retention {
+function keepOf({ olderThan, toSize }: PruneFlags, keep: Retention | null): Retention {
   if (olderThan !== undefined || toSize !== undefined) {
     return { ageUs: olderThan ?? null, bytes: toSize ?? null };
   }

@@ -1,6 +1,6 @@
 /** Keeps the product index up to date with the log: in a receiver, or in a command. */
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../../core/cli/io.ts';
 import { moduleFile, type Remote } from '../../../core/host/rpc.ts';
 import { AppError, errorText, isAppError } from '../../../core/terms/app-error.ts';
 import type { Logger } from '../../../core/terms/ports.ts';
@@ -84,7 +84,6 @@ export function startIndexing(
   const { signal } = stopping;
   const { activity, pruning, lastPosition } = options.store;
   const report = createReport(options.log);
-  const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
   const stateOf = async () => {
     const file = currentProductFile(options.dataDir);
     const horizon = await pruning.pruneHorizon();
@@ -98,7 +97,7 @@ export function startIndexing(
     while (!signal.aborted) {
       const arrived = activity.deliveries - deliveries;
       if (done !== undefined && yields(done.lastPosition - done.indexedPosition + arrived)) {
-        await pause(burst.pollMs);
+        await pause(burst.pollMs, signal);
         continue;
       }
       deliveries = activity.deliveries;
@@ -115,7 +114,7 @@ export function startIndexing(
         await activity.next(pollMs, signal);
         if ((await stateOf()) !== state) break;
       }
-      await pause(collectMs);
+      await pause(collectMs, signal);
     }
   };
   const run = async () => {
@@ -124,7 +123,7 @@ export function startIndexing(
         await withIndex({ ...options, idleSeconds }, follow);
       } catch (error) {
         report.failed(error);
-        await pause(retryMs);
+        await pause(retryMs, signal);
       }
     }
   };

@@ -93,8 +93,8 @@ function describe(geometry: AnyGeometry, outlines: Outlines): string | null {
     covered += share;
     return isLarge;
   });
-  const [all = '', ...shorter] = [3, 2, 1].map((count) => listed(large, count));
-  const texts = [all, ...shorter];
+  const texts = [3, 2, 1].map((count) => listed(large, count));
+  const [all] = texts;
   const [country, ...others] = large.filter(({ isSea }) => !isSea);
   if (country !== undefined && others.length === 0) {
     const direction = directionIn(outlines.mainPart(country.name), country.positions);

@@ -86,7 +86,10 @@ function isAboutFootprint(tree: FilterTree): boolean {
 }
 
 /** Returns the condition that every match fulfils, without the term that the driver already covers. */
-export function conditionOf({ terms, always }: SearchPlan, driver: Driver | null): SqlCondition {
+export function conditionOf(
+  { terms, always }: SearchPlan,
+  driver: Pick<Driver, 'covers'> | null,
+): SqlCondition {
   const left = terms.filter(({ tree }) => tree !== driver?.covers);
   return joined('AND', [...always, ...left.flatMap(({ prefilter }) => prefilter ?? [])]);
 }
@@ -262,18 +265,14 @@ function isCommon(index: Database, { scansCommon, ids }: Driver): boolean {
 
 /** Selects the rows of ids that fulfil the conditions, in the order of the ids. */
 function rowsOf(plan: SearchPlan, driver: Driver | null, ids: readonly number[]): SqlCondition {
-  const { sql, values } = conditionOf(plan, driver);
-  return {
-    sql: `SELECT ${selected(plan)} FROM json_each(?) d CROSS JOIN product p ON p.id = d.value
-      ${footprintJoin(plan)} WHERE ${sql}`,
-    values: [JSON.stringify(ids), ...values],
-  };
+  const list = { sql: 'SELECT value AS id FROM json_each(?)', values: [JSON.stringify(ids)] };
+  return select(plan, { ...driver, ids: () => list }, { columns: selected(plan) });
 }
 
 /** Selects the rows of a driver, or of the table, that fulfil the conditions. */
 export function select(
   plan: SearchPlan,
-  driver: Driver | null,
+  driver: Pick<Driver, 'ids' | 'covers'> | null,
   query: { columns: string; window?: IdWindow | undefined; where?: SqlCondition; orderBy?: string },
 ): SqlCondition {
   const { columns, window, where, orderBy } = query;

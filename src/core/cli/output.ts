@@ -60,6 +60,11 @@ export function painter(
   return (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text);
 }
 
+/** Prints a warning on standard error. */
+export function warn(io: Pick<Io, 'stderr' | 'env'>, text: string): void {
+  io.stderr.write(`${painter(io, io.stderr)('yellow', 'warning')}: ${printable(text)}\n`);
+}
+
 /** Writes and resolves when the stream accepts more, so that a million rows need little memory. */
 export async function writeOut(output: Output, chunk: string | Uint8Array): Promise<void> {
   if (output.write(chunk)) return;

@@ -2,7 +2,7 @@
 
 import { withParts } from '../../core/cli/command.ts';
 import type { Io } from '../../core/cli/io.ts';
-import { createProgressLine, painter } from '../../core/cli/output.ts';
+import { createProgressLine, painter, warn } from '../../core/cli/output.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { counted } from '../../core/terms/text.ts';
 import type { Products } from '../../filter/products.ts';
@@ -50,14 +50,11 @@ async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
     throw error;
   } finally {
     progress.clear();
-    if (skipped.length > 0) printSkipped(skipped, io);
+    if (skipped.length > 0) {
+      const what = `${counted(skipped.length, 'unreadable notification')}, kept in the log`;
+      warn(io, `skipped ${what}: position ${skipped.slice(0, 5).join(', ')}`);
+    }
   }
-}
-
-function printSkipped(positions: readonly number[], io: Io): void {
-  const label = painter(io, io.stderr)('yellow', 'warning');
-  const what = `${counted(positions.length, 'unreadable notification')}, kept in the log`;
-  io.stderr.write(`${label}: skipped ${what}: position ${positions.slice(0, 5).join(', ')}\n`);
 }
 
 async function printLag(products: Products, failure: AppError, io: Io): Promise<void> {

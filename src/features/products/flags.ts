@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from '../../core/cli/io.ts';
-import { painter } from '../../core/cli/output.ts';
+import { warn } from '../../core/cli/output.ts';
 import { readFilter } from '../../core/cli/row-forms.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { durationUs, millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
@@ -187,10 +187,6 @@ function warnUnknownNames(
   for (const { code, message, hint = '' } of findings) {
     if (code.startsWith('unknown-')) warn(io, `${message} ${hint}`.trimEnd());
   }
-}
-
-function warn(io: Pick<Io, 'stderr' | 'env'>, text: string): void {
-  io.stderr.write(`${painter(io, io.stderr)('yellow', 'warning')}: ${printable(text)}\n`);
 }
 
 /** Combines the flags without times by "and"; null without any. Throws `usage` for an invalid area. */

@@ -192,13 +192,11 @@ export function productsRoute({ products, textsOf, catalogueUrl }: ProductParts)
         const type = { 'Content-Type': 'text/csv; charset=utf-8' };
         const link = next === null ? {} : { Link: `<${next}>; rel="next"` };
         const columns = productFieldNames({ texts: texts !== null });
-        const rows = page.found.map((one) => {
-          const values = productValues(one, catalogueUrl, texts?.get(one.row.productId));
-          return columns.map((column) => values[column]);
-        });
-        return new Response(stringify([columns, ...rows], csvOptions), {
-          headers: { ...headers, ...type, ...link },
-        });
+        const rows = page.found.map((one) =>
+          productValues(one, catalogueUrl, texts?.get(one.row.productId)),
+        );
+        const csv = stringify(rows, { ...csvOptions, header: true, columns });
+        return new Response(csv, { headers: { ...headers, ...type, ...link } });
       }
       const more = ({ row, record }: FoundProduct) => {
         const text = texts?.get(row.productId);

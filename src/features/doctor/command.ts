@@ -41,8 +41,6 @@ Examples:
 
 const styles = { ok: 'green', warning: 'yellow', critical: 'red', unknown: 'dim' } as const;
 
-const shownLevels = ['ok', 'warning', 'critical', 'unknown'] as const;
-
 const levelWidth = 'critical'.length;
 
 /** Length of the longest check name, except subscription names. */
@@ -79,7 +77,8 @@ export async function runDoctor(
   if (json) await writeJson(io.stdout, findings);
   else for await (const found of findings) await writeOut(io.stdout, textOf(found, io));
   const having = (level: Level) => seen.filter((one) => one.level === level);
-  const summary = `${shownLevels.map((level) => `${having(level).length} ${level}`).join(', ')}.`;
+  const levels = Object.keys(styles) as Level[];
+  const summary = `${levels.map((level) => `${having(level).length} ${level}`).join(', ')}.`;
   const critical = having('critical');
   if (critical.length > 0) {
     const code = critical.every((one) => one.code === 'configuration')

@@ -19,28 +19,20 @@ import {
   writeRows,
 } from '../../core/cli/row-forms.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
-import {
-  type SummaryKind,
-  type SummaryState,
-  summaryKinds,
-  summaryStates,
-} from '../../core/terms/ports.ts';
+import { summaryKinds, summaryStates } from '../../core/terms/ports.ts';
 import { summaryFields, toSummaryJson } from '../../core/terms/read-models.ts';
 import { printable } from '../../core/terms/text.ts';
-import { type SummaryRow, subjectName } from './terms.ts';
+import { type SummaryQuery, type SummaryRow, subjectName } from './terms.ts';
 
 /** Default limit of tables; the other formats are unlimited. */
 const summaryRowsDefault = 20;
 
-interface QuerySummariesFlags extends OutputFlags<OutputForm> {
-  kind?: SummaryKind;
-  state?: SummaryState;
-  productId?: string;
-  subscription?: string;
+interface QuerySummariesFlags
+  extends OutputFlags<OutputForm>,
+    Pick<SummaryQuery, 'kind' | 'state' | 'productId' | 'subscription' | 'limit'> {
   since?: number;
   until?: number;
   before?: number;
-  limit?: number;
 }
 
 export const querySummariesCommand = defineCommand('summaries', {

@@ -121,7 +121,7 @@ interface Entry extends Pick<CatalogueEvent, 'sequence' | 'event' | 'productId' 
 }
 
 /** Selection of events (default: all). */
-interface EventSelection {
+export interface EventSelection {
   readonly events?: readonly NotificationEvent[] | undefined;
   /** Matches the product's record after the event. */
   readonly filter?: string | undefined;

@@ -79,7 +79,7 @@ const natsSchema = z
   );
 
 /** Settings of a NATS sink: its fields, with the content of the files. */
-interface NatsSettings extends Pick<z.output<typeof natsSchema>, 'servers' | 'subject'> {
+export interface NatsSettings extends Pick<z.output<typeof natsSchema>, 'servers' | 'subject'> {
   login: { user: string; pass: string } | { token: string } | null;
   ca: string | null;
   format: FormatName;

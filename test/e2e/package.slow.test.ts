@@ -21,24 +21,8 @@ import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '../..');
-/** Files of a checkout that no build creates. */
-const sources = [
-  'package.json',
-  '.npmrc',
-  '.env.example',
-  'CHANGELOG.md',
-  'LICENSE',
-  'README.md',
-  'SECURITY.md',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'deploy',
-  'docs',
-  'examples',
-  'runtime/package.json',
-  'scripts',
-  'src',
-];
+/** Folders of a checkout that a build creates, or that no build needs. */
+const unneeded = /^\/(.*\/)?(node_modules|\.git|dist|data|test|bench)(\/|$)/;
 /** Files that may exist in a developer's folder, and must never be published. */
 const litter = [
   '.env',
@@ -75,11 +59,8 @@ async function runWith(
 /** Packs a copy of the checkout, because other tests may use the checkout at the same time. */
 async function packPackage(folder: string): Promise<{ tarball: string; files: string[] }> {
   const copy = join(folder, 'checkout');
-  mkdirSync(join(copy, 'runtime'), { recursive: true });
-  for (const path of sources) {
-    const filter = (file: string) => !file.includes('/node_modules');
-    cpSync(join(root, path), join(copy, path), { recursive: true, filter });
-  }
+  const filter = (file: string) => !unneeded.test(file.slice(root.length));
+  cpSync(root, copy, { recursive: true, filter });
   for (const path of litter) {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     writeFileSync(join(copy, path), '// must not be published\n');

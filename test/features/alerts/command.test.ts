@@ -91,28 +91,19 @@ describe('earshot alerts', () => {
     ]);
   });
 
-  it('reports the channels to which an alert could not be sent', async () => {
+  it.each([
+    ['warning', { sent: 'warning' }, 'accepted'],
+    ['critical', { error: 'no answer' }, 'failed: no answer'],
+    ['critical', { sent: 'warning' }, 'not sent yet'],
+  ] as const)('reports what a channel did with a %s alert: %j', async (level, attempt, result) => {
     const { dataDir, earshot } = createContext();
     await withStore(dataDir, async ({ alerts }) => {
-      const channels = ['url', 'command'] as const;
-      await alerts.settleFindings({ checked: [], findings: [stopped], channels, atUs: nowUs });
-      await alerts.recordAttempt({ id: 1, channel: 'url', error: 'no answer' });
+      const about = { checked: [], channels: ['url', 'command'], atUs: nowUs } as const;
+      await alerts.settleFindings({ ...about, findings: [{ ...stopped, level }] });
+      await alerts.recordAttempt({ id: 1, channel: 'url', ...attempt });
     });
-    expect((await earshot('alerts')).out).toContain(
-      'EARSHOT_ALERT_URL (failed: no answer), EARSHOT_ALERT_COMMAND (not sent yet)',
-    );
-  });
-
-  it('reports an alert as not sent while a channel has accepted only a lower level', async () => {
-    const { dataDir, earshot } = createContext();
-    await withStore(dataDir, async ({ alerts }) => {
-      for (const level of ['warning', 'critical'] as const) {
-        const findings = [{ ...stopped, level }];
-        await alerts.settleFindings({ checked: [], findings, channels: ['url'], atUs: nowUs });
-        await alerts.recordAttempt({ id: 1, channel: 'url', sent: 'warning' });
-      }
-    });
-    expect((await earshot('alerts')).out).toContain('EARSHOT_ALERT_URL (not sent yet)');
+    const shown = `EARSHOT_ALERT_URL (${result}), EARSHOT_ALERT_COMMAND (not sent yet)`;
+    expect((await earshot('alerts')).out).toContain(shown);
   });
 
   it('reports that no alert is active, and since when nothing is checked', async () => {

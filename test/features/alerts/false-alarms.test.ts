@@ -1,8 +1,5 @@
-/**
- * Short simulations of months: the rule for lost pushes raises no false alarms, and detects real
- * losses.
- */
-import { describe, expect, it } from 'vitest';
+/** Short simulations of months: the rule for lost pushes raises no false alarms, and detects real losses. */
+import { expect, it } from 'vitest';
 import { playLosses, usualLosses } from '../../simulation/lost-pushes.ts';
 import { subscriptionKinds } from '../../simulation/subscription-kinds.ts';
 
@@ -18,29 +15,22 @@ const cutDaysMax: Record<string, number> = {
   'with standstills': 3,
 };
 
-describe('lost pushes of a subscription of the kind', () => {
-  const playUsual = (kind: (typeof subscriptionKinds)[number]) => {
-    const [usual] = usualLosses;
-    if (usual === undefined) throw new Error('There is none.');
-    return playLosses(kind, usual, 3, 2);
-  };
+it.each(subscriptionKinds)(
+  'usual losses of the kind $name raise no false alarm, and a total loss is noticed',
+  (kind) => {
+    const [usual = expect.fail()] = usualLosses;
+    const { falseAlarms, falls } = playLosses(kind, usual, 3, 2);
+    expect(falseAlarms).toBe(0);
+    const daysMax = cutDaysMax[kind.name];
+    if (daysMax === undefined) return;
+    expect(falls[1]).toMatchObject({ share: 1 });
+    expect((falls[1]?.hours95 ?? Number.POSITIVE_INFINITY) / 24).toBeLessThan(daysMax);
+  },
+);
 
-  it.each(subscriptionKinds)('$name raise no false alarm', (kind) => {
-    expect(playUsual(kind).falseAlarms).toBe(0);
-  });
-
-  it.each(Object.entries(cutDaysMax))('%s: a total loss is noticed', (name, daysMax) => {
-    const kind = subscriptionKinds.find((one) => one.name === name);
-    if (kind === undefined) throw new Error(`There is no kind ${name}.`);
-    const [, cut] = playUsual(kind).falls;
-    expect(cut).toMatchObject({ share: 1 });
-    expect((cut?.hours95 ?? Number.POSITIVE_INFINITY) / 24).toBeLessThan(daysMax);
-  });
-
-  it('bursts do not raise an alert each time', () => {
-    const everything = subscriptionKinds.find(({ name }) => name === 'everything');
-    const bursts = usualLosses.find(({ share, burst }) => share === 0.001 && burst > 1);
-    if (everything === undefined || bursts === undefined) throw new Error('There is none.');
-    expect(playLosses(everything, bursts, 3, 3).falseAlarms).toBeLessThanOrEqual(3);
-  });
+it('bursts do not raise an alert each time', () => {
+  const everything = subscriptionKinds.find(({ name }) => name === 'everything') ?? expect.fail();
+  const bursts = usualLosses.find(({ share, burst }) => share === 0.001 && burst > 1);
+  const { falseAlarms } = playLosses(everything, bursts ?? expect.fail(), 3, 3);
+  expect(falseAlarms).toBeLessThanOrEqual(3);
 });

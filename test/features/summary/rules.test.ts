@@ -43,7 +43,6 @@ it('has no finding about a filter that is left out', () => {
 describe('a summary rule with faults', () => {
   it.each<[rule: unknown, ...problems: string[]]>([
     ['all', ': use off, each, digest, { each: …'],
-    [1, ': use off, each, digest, { each: …'],
     [null, ': use off…'],
     [{ eac: {} }, ': unknown field "eac"', ': use off…'],
     [{ each: {}, digest: {} }, ': use off…'],
@@ -51,8 +50,6 @@ describe('a summary rule with faults', () => {
     [{ each: true }, ".each: use 'each', or { each: { filter: … } }"],
     [{ digest: 'day' }, ".digest: use 'digest', or { digest: { window: … } }"],
     [{ each: { filtre: '' } }, '.each: unknown field "filtre"'],
-    [{ each: { filter: 1 } }, '.each.filter: must be…'],
-    [{ digest: { window: 'month' } }, '.digest.window: Invalid option…'],
     [
       { digest: { window: 1, filter: 1 } },
       '.digest.window: Invalid option…',

@@ -8,6 +8,7 @@ import { type Finding, finding } from '../../core/terms/evaluation.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
 import { type LoadedSinks, loadEachSink, sinkFilterFindings } from './definitions.ts';
+import { checkSinks } from './registry.ts';
 
 export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir }, io, { attempt }) => {
   const sinks = await attempt(() => loadEachSink(io), fixInFile);
@@ -17,10 +18,9 @@ export const stepsOf: DoctorSlot['stepsOf'] = async ({ dataDir }, io, { attempt 
     const faults = faulty.flatMap(({ name, problems }) =>
       problems.map((problem) => settingFinding(`sink ${name}`, problem)),
     );
-    if (definitions.length === 0 && faults.length > 0) return faults;
-    // Loads the code of sinks only if there are sinks.
-    const { checkSinks } = await import('./registry.ts');
-    return [...(await checkSinks(definitions, deps)), ...faults];
+    const findings = [...(await checkSinks(definitions, deps)), ...faults];
+    const none = finding('sinks', 'ok', 'No sinks are configured in earshot.config.ts.');
+    return findings.length === 0 ? [none] : findings;
   };
   return [
     {

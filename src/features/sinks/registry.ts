@@ -6,7 +6,7 @@ import type { Call } from '../../core/host/serve-thread.ts';
 import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
-import { type Evaluation, type Finding, finding } from '../../core/terms/evaluation.ts';
+import type { Evaluation, Finding } from '../../core/terms/evaluation.ts';
 import {
   type AnySinkKind,
   type CheckContext,
@@ -62,13 +62,10 @@ export function openTarget(
 }
 
 /** Runs the doctor's checks in parallel, with one finding per sink. Delivers nothing; never rejects. */
-export async function checkSinks(
+export function checkSinks(
   definitions: readonly SinkDefinition[],
   context: Omit<CheckContext, 'sink'>,
 ): Promise<Finding[]> {
-  if (definitions.length === 0) {
-    return [finding('sinks', 'ok', 'No sinks are configured in earshot.config.ts.')];
-  }
   return Promise.all(
     definitions.map(async ({ target, ...sink }) => ({
       check: `sink ${sink.name}`,

@@ -13,7 +13,13 @@ import { counted, countText } from '../../core/terms/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openConfiguredStore } from '../../store/store.ts';
-import type { CopiedLog, CopyOptions } from './copy-log.ts';
+import {
+  type CopiedLog,
+  type CopyOptions,
+  copyToSharedLog,
+  leaveSharedLog,
+  leaveWithoutDatabase,
+} from './copy-log.ts';
 import { noSharedLog, withLog } from './open.ts';
 import type { DatabaseState, KnownNode } from './postgres-log.ts';
 import type { LogHead } from './schema.ts';
@@ -176,11 +182,10 @@ async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copie
       `Move the log in ${config.dataDir} into the shared log? At the end, the running receiver refuses notifications until it is restarted with EARSHOT_LOG_URL.`,
       flags,
     );
-    const { copyToSharedLog } = await import('./copy-log.ts');
     const acquireLock = createAcquireLock(config.dataDir);
-    const copied = await withProgress(io, (onProgress) =>
-      copyToSharedLog({ ...io, ...config, log, nodeId, acquireLock, onProgress }),
-    );
+    const { onProgress, clear } = createCopyProgress(io);
+    const options = { ...io, ...config, log, nodeId, acquireLock, onProgress };
+    const copied = await copyToSharedLog(options).finally(clear);
     const what = counted(copied.notifications, 'notification');
     io.stderr.write(
       copied.wasMoved === true
@@ -199,7 +204,6 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
     ? `Continue with the log in ${config.dataDir} alone, without what this receiver has not applied? Stop the receiver first.`
     : `Close the shared log, and continue with the log in ${config.dataDir} alone? All receivers refuse notifications until one is restarted without EARSHOT_LOG_URL.`;
   await confirm(io, question, flags);
-  const { leaveWithoutDatabase } = await import('./copy-log.ts');
   const left = isForced ? await leaveWithoutDatabase(config) : await closeLog(io, config);
   io.stderr.write(
     `The data directory has ${counted(left.notifications, 'notification')}, up to entry ${left.entries}, and is a log of its own. Now restart the receiver without EARSHOT_LOG_URL.\n`,
@@ -213,10 +217,9 @@ async function closeLog(io: Io, config: DataConfig): Promise<CopiedLog> {
   let isOpen = true;
   try {
     if (shared === null) throw noSharedLog();
-    const { leaveSharedLog } = await import('./copy-log.ts');
-    const left = await withProgress(io, (onProgress) =>
-      leaveSharedLog({ ...io, ...config, ...shared, nodeId: shared.id, acquireLock, onProgress }),
-    );
+    const { onProgress, clear } = createCopyProgress(io);
+    const options = { ...io, ...config, ...shared, nodeId: shared.id, acquireLock, onProgress };
+    const left = await leaveSharedLog(options).finally(clear);
     isOpen = false;
     return left;
   } finally {
@@ -226,15 +229,12 @@ async function closeLog(io: Io, config: DataConfig): Promise<CopiedLog> {
   }
 }
 
-async function withProgress(
-  { stderr }: Pick<Io, 'stderr'>,
-  work: (onProgress: CopyOptions['onProgress']) => Promise<CopiedLog>,
-): Promise<CopiedLog> {
-  const line = createProgressLine(stderr);
+function createCopyProgress({ stderr }: Io) {
+  const { show, clear } = createProgressLine(stderr);
   const verbs = { copying: 'Copying', comparing: 'Comparing' };
-  return work(({ step, done, of }) => {
-    line.show(`${verbs[step]}: ${Math.floor((done / Math.max(1, of)) * 100)} %`);
-  }).finally(line.clear);
+  const onProgress: CopyOptions['onProgress'] = ({ step, done, of }) =>
+    show(`${verbs[step]}: ${Math.floor((done / Math.max(1, of)) * 100)} %`);
+  return { onProgress, clear };
 }
 
 export const logCommand = defineGroup('log', {

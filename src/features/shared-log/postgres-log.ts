@@ -224,8 +224,8 @@ function reads({ query }: Connections) {
   return {
     head: async (): Promise<LogHead> => {
       const [head] = await query<LogHead>(
-        `SELECT log_id AS "logId", state, number, position,
-           coalesce((SELECT min(number) FROM earshot.entry), number + 1) AS first FROM earshot.head`,
+        `SELECT log_id AS "logId", state, coalesce((SELECT min(number) FROM earshot.entry), number + 1) AS first,
+           number, position FROM earshot.head`,
       );
       if (head === undefined) throw new AppError('internal', 'The shared log has no head.');
       return head;

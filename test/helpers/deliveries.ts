@@ -1,18 +1,11 @@
 /** Notifications and deliveries for tests. */
 import type { Delivery } from '../../src/core/terms/ports.ts';
 
-export interface MadeNotification {
-  AckId?: string;
-  ProductId?: string;
-  ProductName?: string;
-  SubscriptionEvent?: string;
-  SubscriptionId?: string;
-  NotificationDate?: string;
-  [field: string]: unknown;
-}
+/** Fields of a notification. */
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A complete notification; the number makes it unique. */
-export function notification(number: number, fields: MadeNotification = {}): MadeNotification {
+export function notification(number: number, fields: Fields = {}) {
   return {
     '@odata.context': '$metadata#Notification/$entity',
     SubscriptionEvent: 'created',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Delivery, Receipt } from '../../src/core/terms/ports.ts';
 import type { Store } from '../../src/store/store.ts';
+import { delivery as deliveryOf, notification } from './deliveries.ts';
 import {
   type FakeIoOptions,
   nowUs,
@@ -23,33 +24,20 @@ export function delivery(
   fields: Record<string, unknown> = {},
   about: Partial<Omit<Delivery, 'body'>> = {},
 ): Delivery {
-  const body = JSON.stringify({
-    SubscriptionEvent: 'created',
-    ProductId: 'product-1',
-    ProductName: 'S2A_ONE.SAFE',
-    SubscriptionId: subscriptionId,
-    NotificationDate: '2026-05-02T09:00:00.5Z',
-    AckId: 'ack-1',
-    value: {},
-    ...fields,
-  });
-  return rawDelivery(body, about);
+  const usual = { ProductName: 'S2A_ONE.SAFE', NotificationDate: '2026-05-02T09:00:00.5Z' };
+  const own = { SubscriptionId: subscriptionId, value: {}, ...usual, ...fields };
+  return rawDelivery(JSON.stringify(notification(1, own)), about);
 }
 
 /** A delivery with any body. */
-export function rawDelivery(
+export const rawDelivery = (
   body: string | Uint8Array,
   about: Partial<Omit<Delivery, 'body'>> = {},
-): Delivery {
-  return {
-    body: Buffer.from(body),
-    subscription: 'sea-ice',
-    receivedAtUs: nowUs - hourUs,
-    source: 'push',
-    headers: [],
+): Delivery =>
+  deliveryOf(body, {
+    ...{ subscription: 'sea-ice', receivedAtUs: nowUs - hourUs, headers: [] },
     ...about,
-  };
-}
+  });
 
 /** Deliveries of different products with the AckIds ack-<from> … ack-<to>. */
 export function numbered(from: number, to: number): Delivery[] {

@@ -83,10 +83,7 @@ describe.runIf(canReceive)('systemd', () => {
   ])('gets none while the store %s, and gets them again afterwards', async (_name, answers) => {
     const { socket, received } = await startServiceManager();
     const waiting = [...answers];
-    let allowed = () => {};
-    const gate = new Promise<void>((resolve) => {
-      allowed = resolve;
-    });
+    const { promise: gate, resolve: allowed } = Promise.withResolvers<void>();
     const checkWritable = async () => {
       const answer = waiting.shift();
       return answer === undefined ? gate : answer();

@@ -12,12 +12,7 @@ import {
 import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import type { OpenContext, SinkContext } from '../../../src/features/sinks/target.ts';
 import type { SinkItem, Sinks } from '../../../src/features/sinks/terms.ts';
-import {
-  collect,
-  delivery,
-  type MadeNotification,
-  notification,
-} from '../../helpers/deliveries.ts';
+import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { recordingLog, silentLog } from '../../helpers/recording-log.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -77,7 +72,7 @@ export async function openSinkContext(
       };
     },
     /** Stores a notification with these fields in the log. */
-    accept: async (fields: MadeNotification = {}, how: Partial<Delivery> = {}) => {
+    accept: async (fields: Record<string, unknown> = {}, how: Partial<Delivery> = {}) => {
       number += 1;
       const body = notification(number, fields);
       await store.accept(delivery(body, { receivedAtUs: nowUs(), ...how }));

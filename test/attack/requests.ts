@@ -1,6 +1,7 @@
 /** Hostile and valid requests of the fuzzer: their bytes and permitted answers, and the parts to build them. */
 import { hash } from 'node:crypto';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
+import { notification } from '../helpers/deliveries.ts';
 
 /** Bytes that are, or imitate, one or several requests. */
 export interface Case {
@@ -72,7 +73,7 @@ export function drawCase(
   const built = drawn.build({
     ...{ random, authorization, login: isKnown ? [`Authorization: ${authorization}`] : [] },
     notification: () =>
-      notification(random, `${isKnown ? 'authenticated' : 'unknownClient'}-${index}-${seed}`),
+      notificationBody(random, `${isKnown ? 'authenticated' : 'unknownClient'}-${index}-${seed}`),
   });
   const pieces = Buffer.isBuffer(built) ? [built] : built;
   const usual = { statuses: unknownStatuses, answersMax: 1, connection: 'stays' } as const;
@@ -84,18 +85,10 @@ export function randomOf(seed: number, index: number): Random {
   return createRandom(hash('sha256', `${seed}/${index}`, 'buffer').readInt32LE());
 }
 
-function notification(random: Random, ackId: string): string {
+function notificationBody(random: Random, ackId: string): string {
   const productId = random.uuid();
-  return JSON.stringify({
-    '@odata.context': '$metadata#Notification/$entity',
-    SubscriptionEvent: 'created',
-    ProductId: productId,
-    ProductName: `S2A_${random.hex(20)}.SAFE`,
-    SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-    NotificationDate: '2026-05-01T10:59:08.698Z',
-    AckId: ackId,
-    value: { Id: productId, Name: 'fuzz' },
-  });
+  const own = { AckId: ackId, ProductId: productId, value: { Id: productId, Name: 'fuzz' } };
+  return JSON.stringify(notification(0, { ...own, ProductName: `S2A_${random.hex(20)}.SAFE` }));
 }
 
 interface RequestParts {
@@ -139,7 +132,7 @@ export function validPush(
 ) {
   const random = randomOf(seed, index);
   const ackId = `valid-${index}-${seed}`;
-  const body = notification(random, ackId);
+  const body = notificationBody(random, ackId);
   const login = `Authorization: ${authorization}`;
   const to = (target?: string, headers = [login]) =>
     request({ headers, body, ...(target === undefined ? {} : { target }) });

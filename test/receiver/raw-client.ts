@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished } from 'vitest';
-import { collect } from '../helpers/deliveries.ts';
+import { collect, notification } from '../helpers/deliveries.ts';
 import { AnswerReader } from '../helpers/http-answers.ts';
 import { type Endpoint, goodPair, type TestReceiver } from './running-receiver.ts';
 
@@ -120,28 +120,12 @@ export interface Answer {
   body: string;
 }
 
-interface GoodNotification {
-  ackId: string;
-  productId: string;
-  body: string;
-}
-
-/** Returns a different notification on each call; `paddingBytes` makes it larger. */
-export function goodNotification({ paddingBytes = 0 } = {}): GoodNotification {
+/** Returns a different notification on each call. */
+export function goodNotification() {
   const ackId = Buffer.from(`1726152772322-0:${randomUUID()}`).toString('base64');
   const productId = randomUUID();
-  const name = 'S2A_MSIL2A_20240129T062121_N0510_R034_T44VMN_20240129T093752.SAFE';
-  const body = JSON.stringify({
-    '@odata.context': '$metadata#Notification/$entity',
-    SubscriptionEvent: 'created',
-    ProductId: productId,
-    ProductName: name,
-    SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-    NotificationDate: '2024-01-29T10:59:08.698Z',
-    AckId: ackId,
-    value: { Id: productId, Name: name, Padding: 'x'.repeat(paddingBytes) },
-  });
-  return { ackId, productId, body };
+  const fields = { AckId: ackId, ProductId: productId, value: { Id: productId } };
+  return { ackId, productId, body: JSON.stringify(notification(1, fields)) };
 }
 
 /** Sends a notification; expects the usual response and exactly one row. */

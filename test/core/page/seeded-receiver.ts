@@ -10,6 +10,7 @@ import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { notification } from '../../helpers/deliveries.ts';
 import { testIo } from '../../helpers/fake-io.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
 import { runningJobs, type ShownJobs } from '../../helpers/running-jobs.ts';
@@ -133,16 +134,9 @@ export function notificationBody(
   atUs: number,
   ackId: string = randomUUID(),
 ): string {
-  return JSON.stringify({
-    '@odata.context': '$metadata#Notification/$entity',
-    SubscriptionEvent: event,
-    ProductId: product.Id,
-    ProductName: product.Name,
-    SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-    NotificationDate: formatDateUs(atUs),
-    AckId: ackId,
-    value: product,
-  });
+  const { Id: ProductId, Name: ProductName } = product;
+  const own = { SubscriptionEvent: event, ProductId, ProductName, AckId: ackId, value: product };
+  return JSON.stringify(notification(0, { ...own, NotificationDate: formatDateUs(atUs) }));
 }
 
 async function fill(store: Store, generator: Generator, count: number): Promise<History> {

@@ -1,7 +1,7 @@
 /** A receiver as `start` composes it, with both listeners, an adjustable clock, and its metrics. */
 
 import { rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { serve } from '../../src/receiver/serve.ts';
@@ -9,6 +9,7 @@ import { readScrape } from '../features/metrics/metric-samples.ts';
 import { testIo } from '../helpers/fake-io.ts';
 import { writeKeyPair } from '../helpers/key-pair.ts';
 import { silentLog } from '../helpers/recording-log.ts';
+import { sendRequest } from '../helpers/send-request.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { loopback, serveConfig } from './serve-config.ts';
@@ -30,14 +31,10 @@ export async function openServed({ index = false } = {}) {
   const agent = new Agent({ ca: caPem, keepAlive: true });
   onTestFinished(() => agent.destroy());
   const auth = `${credentials.username}:${credentials.password}`;
-  const post = (path: string, body: string, login = auth): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const url = new URL(path, receiver.url ?? '');
-      const sent = request(url, { method: 'POST', agent, auth: login }, (response) => {
-        response.resume().on('end', () => resolve(response.statusCode ?? 0));
-      });
-      sent.on('error', reject).end(body);
-    });
+  const post = async (path: string, body: string, login = auth): Promise<number> => {
+    const url = new URL(path, receiver.url ?? '');
+    return (await sendRequest({ url, method: 'POST', agent, auth: login }, body)).status;
+  };
   const ask = async (path: string) => {
     const answer = await fetch(new URL(path, receiver.consoleUrl ?? ''));
     return { status: answer.status, text: await answer.text() };

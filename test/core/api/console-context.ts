@@ -1,8 +1,7 @@
 /** The private listener on a real socket, over products and notifications in memory. */
 
 import { randomUUID } from 'node:crypto';
-import { Agent, request } from 'node:http';
-import { text as readText } from 'node:stream/consumers';
+import { Agent } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { type ConsoleOptions, createConsoleApp } from '../../../src/core/api/app.ts';
 import { startListener } from '../../../src/core/http/listener.ts';
@@ -38,6 +37,7 @@ import { createProductGenerator } from '../../../src/sandbox/products/product-ge
 import { sampleStatus } from '../../features/status/status-sample.ts';
 import { listenerSlots } from '../../helpers/pages.ts';
 import { keyComparison } from '../../helpers/product-order.ts';
+import { sendRequest } from '../../helpers/send-request.ts';
 import { statusParts } from '../../helpers/status.ts';
 import { settingWith } from '../../receiver/serve-config.ts';
 
@@ -100,7 +100,11 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   const { port } = listener.address;
   const origin = `http://127.0.0.1:${port}`;
   /** Requests a path, or a whole URL from a response. */
-  const get = (target: string, sent: Sent = {}) => exchange(new URL(target, origin), agent, sent);
+  const get = async (target: string, { body, ...sent }: Sent = {}): Promise<Answer> => {
+    const answer = await sendRequest({ url: new URL(target, origin), agent, ...sent }, body);
+    const { status, headers, body: text } = answer;
+    return { status, headers, text, json: jsonOf(text) ?? null };
+  };
   return { products, summaries, origin, port, get, routes: app.routes };
 }
 
@@ -134,19 +138,6 @@ export function notificationRow(
 }
 
 export type Console = Awaited<ReturnType<typeof openConsole>>;
-
-function exchange(url: URL, agent: Agent, sent: Sent): Promise<Answer> {
-  const { method = 'GET', headers = {}, body } = sent;
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { agent, method, headers }, (response) => {
-      const { statusCode: status = 0, headers } = response;
-      readText(response).then((text) => {
-        resolve({ status, headers, text, json: jsonOf(text) ?? null });
-      }, reject);
-    });
-    outgoing.on('error', reject).end(body);
-  });
-}
 
 /** A log that applies positions, limits and order, and passes each query to `noted`. */
 export function createMemoryLog(

@@ -5,12 +5,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatDateUs, hourUs } from '../../../src/core/terms/dates.ts';
-import type { Delivery } from '../../../src/core/terms/ports.ts';
 import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { notification } from '../../helpers/deliveries.ts';
+import { delivery, notification } from '../../helpers/deliveries.ts';
 import { testIo } from '../../helpers/fake-io.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
 import { runningJobs, type ShownJobs } from '../../helpers/running-jobs.ts';
@@ -180,15 +179,8 @@ export const hostileBodies = [
   '{"ProductId":"\u202egpj.exe","note":"\u001b[31mred\u001b[0m \u2066hidden\u2069"}',
 ];
 
-export function pushed(body: string, receivedAtUs: number, subscription = 'alps'): Delivery {
-  return {
-    body: new TextEncoder().encode(body),
-    subscription,
-    receivedAtUs,
-    source: 'push',
-    headers: ['Content-Type', 'application/json'],
-  };
-}
+export const pushed = (body: string, receivedAtUs: number, subscription = 'alps') =>
+  delivery(body, { subscription, receivedAtUs });
 
 /** Saves the coverage of each hour until two hours ago: one hour is recovered, one late, one has missing events. */
 async function compare({ completeness }: Store, now: number, missingHourUs: number): Promise<void> {

@@ -143,10 +143,15 @@ export function partState({ parts }: Pick<Status, 'parts'>, name: string): Html 
   return html`<section class="panel part ${part.level}" aria-label="State">${levelBadge(part)}<div>${renderEvaluation(part)}</div></section>`;
 }
 
-/** Renders the link to the next page of a list; `last` is the id of the last row, null on the last page. */
-export function olderLink(url: URL, last: number | null): Html | string {
-  if (last === null) return '';
-  const state = { ...Object.fromEntries(url.searchParams), before: last };
+/** Renders the link to the next page of a list, if more rows were read than this one shows. */
+export function olderLink(
+  url: URL,
+  read: readonly { id: number }[],
+  shownMax: number,
+): Html | string {
+  const last = read.length > shownMax ? read[shownMax - 1] : undefined;
+  if (last === undefined) return '';
+  const state = { ...Object.fromEntries(url.searchParams), before: last.id };
   return html`<p><a href="${linkTo(url.pathname, state)}" rel="next">Older</a></p>`;
 }
 

@@ -79,8 +79,7 @@ async function resolvedAlerts(
   const rows = found.slice(0, resolvedMax);
   const block =
     rows.length === 0 ? report.empty('No alert was resolved in this period.') : resolvedTable(rows);
-  const last = found.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
-  return html`${renderReport({ title: 'Resolved alerts', blocks: [block] }, nowUs)}${olderLink(url, last)}`;
+  return html`${renderReport({ title: 'Resolved alerts', blocks: [block] }, nowUs)}${olderLink(url, found, resolvedMax)}`;
 }
 
 function channelsReport({ setting }: ConsoleParts): report.Report {

@@ -84,9 +84,8 @@ function list(read: readonly QuarantineRow[], total: number, { url, nowUs }: Pag
             ['Delete old ones', `earshot quarantine drop --older-than 30d`],
           ),
         ];
-  const last = read.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
   const title = 'Bodies that are not notifications';
-  return html`${renderReport({ title, blocks }, nowUs)}${olderLink(url, last)}`;
+  return html`${renderReport({ title, blocks }, nowUs)}${olderLink(url, read, rowsMax)}`;
 }
 
 function headersPanel(entry: QuarantineEntry): Html {

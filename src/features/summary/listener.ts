@@ -98,10 +98,9 @@ function listPanel(read: readonly SummaryRow[], { url, nowUs }: PageRequest): Ht
       ),
     );
   }
-  const last = read.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
   return panel(
     title,
-    html`<ol class="summaries">${rows.map((row) => item(row, nowUs))}</ol>${olderLink(url, last)}`,
+    html`<ol class="summaries">${rows.map((row) => item(row, nowUs))}</ol>${olderLink(url, read, rowsMax)}`,
     `${countText(rows.length)} shown, newest first`,
   );
 }

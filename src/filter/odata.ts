@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { listSchema } from '../core/terms/json-rows.ts';
 import { jsonOf, nearestName } from '../core/terms/text.ts';
-import { checkFilter, isBlankFilter } from './check.ts';
+import { checkFilter } from './check.ts';
 import {
   type Expandable,
   expandable,
@@ -125,7 +125,6 @@ function readSelect(names: readonly string[], accepted: readonly string[]) {
 }
 
 function readFilter(text: string, entity: Entity): FilterTree | null {
-  if (isBlankFilter(text)) return null;
   const {
     tree,
     errors: [error],

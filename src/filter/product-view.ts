@@ -8,7 +8,7 @@ import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
 import { type Shape, toShape } from './geometry/shape.ts';
 import type { FoundProduct } from './products.ts';
-import { type ProductRecord, partOf, textOrNull } from './values.ts';
+import { isRecord, type ProductRecord, partOf, textOrNull } from './values.ts';
 
 /** Values are null if the record does not have them. */
 export interface ProductView {
@@ -99,10 +99,6 @@ export function recordIn(document: unknown, index: number): ProductRecord | null
   const { value, Value } = item;
   if (isRecord(value)) return value;
   return isRecord(Value) ? Value : null;
-}
-
-function isRecord(value: unknown): value is ProductRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -73,6 +73,10 @@ function order(value: Comparable, other: Comparable): number {
 /** JSON of the catalogue; any part may be missing. */
 export type ProductRecord = Readonly<Record<string, unknown>>;
 
+export function isRecord(value: unknown): value is ProductRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Returns a member of an object; undefined if it has none, or is not an object. */
 export function partOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;

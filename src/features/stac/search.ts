@@ -7,6 +7,7 @@ import { and, type Expression, expression, or } from '../../filter/builder.ts';
 import { filterTermsMax } from '../../filter/cursor.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import { type OrderTerm, type ProductQuery, readKey } from '../../filter/products.ts';
+import { isRecord } from '../../filter/values.ts';
 import { intersecting, readBbox, sensedDuring } from './areas.ts';
 import { parseCql2Text, readCql2 } from './cql2.ts';
 import { collectionProperty, noProduct } from './properties.ts';
@@ -39,7 +40,7 @@ const paths = listSchema(z.string().max(200), { max: 100 }).optional();
 /** Accepts objects with null members, which count as absent: some clients send all members that they know. */
 const nullable = <Schema extends z.ZodObject>(schema: Schema) =>
   z.preprocess((value) => {
-    if (!isObject(value)) return value;
+    if (!isRecord(value)) return value;
     return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
   }, schema);
 
@@ -298,7 +299,7 @@ export function withFields(item: object, { fields }: StacSearch): object {
     const [name = '', member] = path.split(/\.(.*)/s);
     const value: unknown = Object.hasOwn(item, name) ? Object(item)[name] : undefined;
     if (member === undefined) chosen.set(name, value);
-    else if (isObject(value) && Object.hasOwn(value, member)) {
+    else if (isRecord(value) && Object.hasOwn(value, member)) {
       chosen.set(name, { ...Object(chosen.get(name)), [member]: Object(value)[member] });
     }
   }
@@ -306,14 +307,10 @@ export function withFields(item: object, { fields }: StacSearch): object {
     const [name = '', member] = path.split(/\.(.*)/s);
     const value = chosen.get(name);
     if (member === undefined) chosen.delete(name);
-    else if (isObject(value)) {
+    else if (isRecord(value)) {
       const rest = Object.entries(value).filter(([key]) => key !== member);
       chosen.set(name, Object.fromEntries(rest));
     }
   }
   return Object.fromEntries(chosen);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,4 @@
 /** The stream of positions on real sockets: limits, failures and the end. */
-import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { AppError } from '../../../src/core/terms/app-error.ts';
@@ -23,26 +21,23 @@ interface StreamEvent {
 
 /** Opens a stream; `next` resolves with the next event that was not taken yet. */
 async function openStream(url: string) {
-  const outgoing = request(url, { agent: false }).end();
-  onTestFinished(() => void outgoing.destroy());
-  const [response]: IncomingMessage[] = await once(outgoing, 'response');
-  if (response === undefined) throw new Error('no response');
-  outgoing.on('error', () => undefined);
+  const leaving = new AbortController();
+  const close = () => leaving.abort();
+  onTestFinished(close);
+  const { status, headers, body } = await fetch(url, { signal: leaving.signal });
   const events: StreamEvent[] = [];
-  let text = '';
   let taken = 0;
-  const ended = new Promise<void>((end) => response.once('close', end));
-  response.on('error', () => undefined);
-  response.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-    const parts = text.split('\n\n');
-    if (response.headers['content-type'] !== 'text/event-stream') return;
-    text = parts.pop() ?? '';
-    events.push(...parts.filter((part) => !part.startsWith(':')).map(parsed));
-  });
+  const collect = async () => {
+    let text = '';
+    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const parts = `${text}${chunk}`.split('\n\n');
+      text = parts.pop() ?? '';
+      events.push(...parts.filter((part) => !part.startsWith(':')).map(parsed));
+    }
+  };
+  const ended = collect().catch(() => undefined);
   return {
-    ...{ status: response.statusCode, headers: response.headers, events, ended },
-    close: () => void outgoing.destroy(),
+    ...{ status, headers: Object.fromEntries(headers), events, ended, close },
     next: async () => {
       await expect
         .poll(() => events.length, { timeout: 5_000, interval: 5 })

@@ -69,29 +69,17 @@ function propertiesOf({ row }: FoundProduct, view: ProductView) {
     delete properties.end_datetime;
   }
   properties.datetime ??= properties.created ?? formatDateUs(row.receivedAtUs);
-  return { ...properties, ...instrumentOf(view), ...radarOf(view), ...softwareOf(view) };
-}
-
-function textAttribute(view: ProductView, name: string): string | null {
-  return textOrNull(view.attribute(name)) || null;
-}
-
-function instrumentOf(view: ProductView) {
-  const name = textAttribute(view, 'instrumentShortName');
-  return name === null ? {} : { instruments: [name.toLowerCase()] };
-}
-
-/** Sentinel-1 has a C-band radar (Sentinel-1 product definition). */
-function radarOf(view: ProductView) {
-  if (!isRadarProduct(view)) return {};
-  const channels = textAttribute(view, 'polarisationChannels')?.split('&');
-  return { 'sar:frequency_band': 'C', 'sar:polarizations': channels };
-}
-
-function softwareOf(view: ProductView) {
-  const name = textAttribute(view, 'processorName');
-  const version = textAttribute(view, 'processorVersion');
-  return name === null || version === null ? {} : { 'processing:software': { [name]: version } };
+  const textOf = (name: string) => textOrNull(view.attribute(name));
+  const instrument = textOf('instrumentShortName');
+  const channels = textOf('polarisationChannels')?.split('&');
+  const [name, version] = [textOf('processorName'), textOf('processorVersion')];
+  return {
+    ...properties,
+    ...(instrument && { instruments: [instrument.toLowerCase()] }),
+    // Sentinel-1 has a C-band radar (Sentinel-1 product definition).
+    ...(isRadarProduct(view) && { 'sar:frequency_band': 'C', 'sar:polarizations': channels }),
+    ...(name && version && { 'processing:software': { [name]: version } }),
+  };
 }
 
 function linksOf(id: string, collection: string, { base, catalogueUrl }: ItemOptions): StacLink[] {

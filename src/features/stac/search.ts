@@ -132,12 +132,15 @@ const readers: ReadonlyMap<string, (text: string) => unknown> = new Map(
     limit: Number,
     intersects: asJson,
     filter: (text) => (text.trimStart().startsWith('{') ? asJson(text) : text),
-    sortby: (text) => signed(text).map(([sign, field]) => ({ field, direction: directions[sign] })),
-    fields: (text) => ({ include: withSign(text, '+'), exclude: withSign(text, '-') }),
+    sortby: (text) =>
+      signed(text).map(([sign, field]) => ({ field, direction: sign === '-' ? 'desc' : 'asc' })),
+    fields: (text) => {
+      const names = (side: '+' | '-') =>
+        signed(text).flatMap(([sign, name]) => (sign === side ? [name] : []));
+      return { include: names('+'), exclude: names('-') };
+    },
   }),
 );
-
-const directions = { '+': 'asc', '-': 'desc' } as const;
 
 /** Splits `+one,-other`. A plus sign in a URL may arrive as a space. */
 function signed(text: string): [sign: '+' | '-', name: string][] {
@@ -146,12 +149,6 @@ function signed(text: string): [sign: '+' | '-', name: string][] {
     .map((part) => part.trim())
     .filter((part) => part !== '')
     .map((part) => [part.startsWith('-') ? '-' : '+', part.replace(/^[+-]/, '')]);
-}
-
-function withSign(text: string, side: '+' | '-'): string[] {
-  return signed(text)
-    .filter(([sign]) => sign === side)
-    .map(([, name]) => name);
 }
 
 /** A large body can have a thousand faults. */
@@ -188,9 +185,16 @@ export function queryOf(search: StacSearch, within?: Expression): ProductQuery &
       return undefined;
     }
   };
-  const conditions = [within, ...conditionsOf(search).map(attempt)].filter(
-    (one) => one !== undefined,
-  );
+  const { collections, ids, bbox, datetime, intersects } = search;
+  const conditions = [
+    within,
+    attempt(() => collections && anyOf(collections, (id) => collectionProperty.compare('eq', id))),
+    attempt(() => (ids?.length === 0 ? noProduct : ids && withIds(ids))),
+    attempt(() => bbox && readBbox(bbox).matching),
+    attempt(() => intersects && intersecting(intersects)),
+    attempt(() => (datetime === undefined ? undefined : sensedDuring(datetime))),
+    attempt(() => filterOf(search)),
+  ].filter((one) => one !== undefined);
   if (conditions.reduce((sum, { tree }) => sum + termsIn(tree), 0) > filterTermsMax) {
     faults.push(`The search has more than ${filterTermsMax} conditions.`);
   }
@@ -219,18 +223,6 @@ function termsIn(tree: FilterTree): number {
   if (tree.node === 'not') return termsIn(tree.term);
   if (tree.node === 'in') return tree.literals.length;
   return tree.node === 'intersects' ? 10 : 1;
-}
-
-function conditionsOf(search: StacSearch): (() => Expression | undefined)[] {
-  const { collections, ids, bbox, datetime, intersects } = search;
-  return [
-    () => collections && anyOf(collections, (id) => collectionProperty.compare('eq', id)),
-    () => (ids?.length === 0 ? noProduct : ids && withIds(ids)),
-    () => bbox && readBbox(bbox).matching,
-    () => intersects && intersecting(intersects),
-    () => (datetime === undefined ? undefined : sensedDuring(datetime)),
-    () => filterOf(search),
-  ];
 }
 
 function anyOf(values: readonly string[], condition: (value: string) => Expression): Expression {

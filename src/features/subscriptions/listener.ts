@@ -91,15 +91,12 @@ const historySchema = z.object({
 /** Maximum history per subscription. */
 const historyMax = 50;
 
+const history = z
+  .array(historySchema)
+  .describe(`Changes of the subscription, the newest ${historyMax} first.`);
+
 const subscriptionsSchema = z.object({
-  subscriptions: z.array(
-    z.object({
-      ...subscriptionSchema.shape,
-      history: z
-        .array(historySchema)
-        .describe(`Changes of the subscription, the newest ${historyMax} first.`),
-    }),
-  ),
+  subscriptions: z.array(subscriptionSchema.extend({ history })),
 });
 
 function subscriptionsRoute({ administration, status }: ConsoleParts): ApiRoute {

@@ -15,23 +15,12 @@ import {
 
 const depth = 50_000;
 const anyJson = fc.jsonValue({ maxDepth: 4 });
-const someFields = fc.dictionary(
-  fc.constantFrom(...Object.keys(shown), 'LastNotificationDate'),
-  anyJson,
-);
+const fieldsOf = (...names: string[]) => fc.dictionary(fc.constantFrom(...names), anyJson);
+const someFields = fieldsOf(...Object.keys(shown), 'LastNotificationDate');
 const subscriptionLike = someFields.map((fields) => ({ ...shown, ...fields }));
-const errorLike = fc.record({
-  detail: fc.oneof(
-    anyJson,
-    fc.record({ message: anyJson, request_id: anyJson }, { requiredKeys: [] }),
-    fc.array(
-      fc.record(
-        { type: anyJson, loc: anyJson, msg: anyJson, input: anyJson },
-        { requiredKeys: [] },
-      ),
-    ),
-  ),
-});
+const faults = fc.array(fieldsOf('type', 'loc', 'msg', 'input'));
+const detail = fc.oneof(anyJson, fieldsOf('message', 'request_id'), faults);
+const errorLike = fc.record({ detail });
 const body = fc.oneof(anyJson, subscriptionLike, fc.array(subscriptionLike), errorLike);
 const status = fc.constantFrom(200, 201, 204, 302, 400, 401, 403, 404, 405, 409, 418, 422, 500);
 

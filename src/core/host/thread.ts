@@ -1,6 +1,6 @@
 /** The main thread's side of a thread: starts it, calls it, ends it when idle, restarts it after a failure. */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
-import { AppError, errorCodeOf } from '../terms/app-error.ts';
+import { AppError, errorCodeOf, isAppError } from '../terms/app-error.ts';
 import {
   type Caller,
   deserializeError,
@@ -27,7 +27,19 @@ const silentSecondsMax = 10;
 const startSecondsMax = 30;
 
 /** How a thread failed: `fact` of the error of its calls. */
-export type ThreadFault = 'failed' | 'memory' | 'silent';
+type ThreadFault = keyof typeof threadFaults;
+
+/** Effects of a server's answers on the client library in a contained thread. */
+const threadFaults = {
+  failed: 'made the client library fail',
+  memory: 'used too much memory',
+  silent: 'blocked the client library',
+};
+
+/** Returns what the answers of a server did, for the error of a call; undefined if the thread did not fail. */
+export function threadFault(error: unknown): string | undefined {
+  return isAppError(error) ? threadFaults[error.facts.thread as ThreadFault] : undefined;
+}
 
 interface ThreadOptions {
   /** In messages, such as `the store`. */

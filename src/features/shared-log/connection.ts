@@ -3,8 +3,8 @@
  * block or use any memory.
  */
 import { moduleFile, remote } from '../../core/host/rpc.ts';
-import { Thread, type ThreadFault } from '../../core/host/thread.ts';
-import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { Thread, threadFault } from '../../core/host/thread.ts';
+import { AppError } from '../../core/terms/app-error.ts';
 import type { DatabaseOperations } from './database-thread.ts';
 
 /** Limits of the thread: an entry is read as text of twice its size. */
@@ -77,12 +77,6 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-const faults: Record<ThreadFault, string> = {
-  failed: 'the answers of the server made the client library fail',
-  memory: 'the answers of the server used too much memory',
-  silent: 'the answers of the server blocked the client library',
-};
-
 /** Opens connections on demand. */
 export function openConnections(urls: readonly string[]): Connections {
   const thread = new Thread(moduleFile('./database-thread', import.meta.url), {
@@ -112,9 +106,10 @@ export function openConnections(urls: readonly string[]): Connections {
 
 /** Returns the error for callers when the thread failed: the statement may have been executed. */
 function threadError(error: unknown): unknown {
-  const fault = isAppError(error) ? faults[error.facts.thread as ThreadFault] : undefined;
+  const fault = threadFault(error);
   if (fault === undefined) return error;
-  return new AppError('unavailable', 'The connection to the database of the shared log failed.', {
-    ...{ advice: `(${fault})`, facts: { unknown: true, sqlState: '' }, cause: error },
-  });
+  const message = 'The connection to the database of the shared log failed.';
+  const advice = `(the answers of the server ${fault})`;
+  const facts = { unknown: true, sqlState: '' };
+  return new AppError('unavailable', message, { advice, facts, cause: error });
 }

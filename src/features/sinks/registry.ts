@@ -3,7 +3,7 @@
 import type { z } from 'zod';
 import { moduleFile, remote } from '../../core/host/rpc.ts';
 import type { Call } from '../../core/host/serve-thread.ts';
-import { Thread, type ThreadFault } from '../../core/host/thread.ts';
+import { Thread, threadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import type { Evaluation, Finding } from '../../core/terms/evaluation.ts';
@@ -91,17 +91,12 @@ export type TargetOperations = {
   check(call: Call, sink: SinkRules): Promise<Evaluation>;
 };
 
-const faults: Record<ThreadFault, string> = {
-  failed: 'its answers made the client library fail',
-  memory: 'its answers used too much memory',
-  silent: 'its answers blocked the client library',
-};
-
 /** Returns the fault of the target that made its thread fail. */
 function faultOf(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return networkFault(signal.reason);
   if (!isAppError(error, 'unavailable')) throw error;
-  return faults[error.facts.thread as ThreadFault] ?? 'its client library has ended';
+  const fault = threadFault(error);
+  return fault === undefined ? 'its client library has ended' : `its answers ${fault}`;
 }
 
 /** Starts a thread with the first call. */

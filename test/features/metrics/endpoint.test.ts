@@ -39,14 +39,11 @@ describe('a scrape', () => {
     expect(Object.fromEntries(own)).toEqual(
       Object.fromEntries(metricTable.map(({ name, type }) => [name, type])),
     );
-    const found = new Map<string, Set<string>>();
-    for (const sample of samples) {
-      const names = Object.keys(sample.labels).filter((name) => name !== 'le');
-      found.set(familyOf(sample), new Set(names));
-    }
-    for (const { name, labels } of metricTable) {
-      expect([name, ...(found.get(name) ?? [])]).toEqual([name, ...Object.keys(labels)]);
-    }
+    const labelsOf = ({ labels }: MetricSample) =>
+      Object.keys(labels).filter((one) => one !== 'le');
+    const found = samples.map((sample) => [familyOf(sample), labelsOf(sample)]);
+    const expected = metricTable.map(({ name, labels }) => [name, Object.keys(labels)]);
+    expect(Object.fromEntries(found)).toMatchObject(Object.fromEntries(expected));
   });
 
   it('has no values for a subscription before its first comparison', async () => {

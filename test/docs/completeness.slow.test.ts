@@ -6,14 +6,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { catchUpIndex } from '../../src/features/products/index-file/index-maintenance.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { registration } from '../features/alerts/watch-context.ts';
-import { delivery } from '../helpers/deliveries.ts';
+import { productsIn, pushOf } from '../features/coverage/reconcile-context.ts';
 import { nowUs } from '../helpers/fake-io.ts';
 import { createContext, withStore } from '../helpers/filled-store.ts';
 import { asOnPages, readPage, sessionsOf } from './console-sessions.ts';
-
-interface Listed {
-  value: { Id: string; Name: string; PublicationDate: string }[];
-}
 
 const minuteUs = 60_000_000;
 const hourUs = 60 * minuteUs;
@@ -34,34 +30,17 @@ async function openCompletenessContext() {
   onTestFinished(() => sandbox.close());
   const context = createContext();
   const filter = "Collection/Name eq 'SENTINEL-2'";
-  const query = new URLSearchParams({
-    $filter: filter,
-    $orderby: 'PublicationDate asc',
-    $top: '1000',
-    $expand: 'Attributes',
-  });
-  const answer = await fetch(`${sandbox.catalogueUrl}/odata/v1/Products?${query}`);
-  const { value: records } = (await answer.json()) as Listed;
+  const records = await productsIn(sandbox, { $filter: filter });
   await withStore(context.dataDir, async (store) => {
     const activityAtUs = nowUs - 48 * hourUs;
     const times = { activityAtUs, notifiedAtUs: activityAtUs, runningSeenAtUs: activityAtUs };
     await store.administration.commit({ save: registration({ name: 's2', filter, ...times }) });
     for (const [i, record] of records.entries()) {
       const publishedUs = Date.parse(record.PublicationDate) * 1_000;
-      const notifiedUs = publishedUs + 46_000_000;
-      const receivedAtUs = notifiedUs + (i % 150 === 100 ? 2 * hourUs : 400_000);
+      const receivedAtUs = publishedUs + (i % 150 === 100 ? 2 * hourUs : 46_400_000);
       const isAway = receivedAtUs >= outage.fromUs && receivedAtUs < outage.toUs;
       if (isAway || i % 120 === 60 || receivedAtUs >= nowUs) continue;
-      const notification = {
-        SubscriptionEvent: 'created',
-        ProductId: record.Id,
-        ProductName: record.Name,
-        SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
-        NotificationDate: new Date(notifiedUs / 1_000).toISOString(),
-        AckId: `ack-${i}`,
-        value: record,
-      };
-      await store.accept(delivery(notification, { subscription: 's2', receivedAtUs }));
+      await store.accept(pushOf('s2', record, receivedAtUs));
     }
   });
   await catchUpIndex({ dataDir: context.dataDir });

@@ -5,7 +5,7 @@ import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { Store } from '../../src/store/store.ts';
 import { registrationOf } from '../admin/samples.ts';
-import { delivery } from '../helpers/deliveries.ts';
+import { productsIn, pushOf } from '../features/coverage/reconcile-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -76,11 +76,9 @@ async function countsOf({ completeness }: Store) {
 }
 
 /** Returns a sender of pushes of some products, in random order, which reconcile recovers at the same time. */
-async function preparePushes({ catalogueUrl }: Sandbox, store: Store) {
-  const answer = await fetch(`${catalogueUrl}/odata/v1/Products?$top=1000&$expand=Attributes`);
-  const { value: products } = (await answer.json()) as { value: Record<string, string>[] };
+async function preparePushes(sandbox: Sandbox, store: Store) {
   const random = createRandom(seed);
-  const queue = products.filter(() => random.chance(0.1));
+  const queue = (await productsIn(sandbox)).filter(() => random.chance(0.1));
   let sent = 0;
   return {
     sent: () => sent,
@@ -88,14 +86,7 @@ async function preparePushes({ catalogueUrl }: Sandbox, store: Store) {
       for (let i = 0; i < count; i += 1) {
         const [next] = queue.splice(random.integer(0, Math.max(0, queue.length - 1)), 1);
         if (next === undefined) return;
-        const { Id: ProductId, Name: ProductName, PublicationDate: ModificationDate } = next;
-        const push = {
-          ...{ SubscriptionEvent: 'created', ProductId, ProductName, AckId: ProductId },
-          NotificationDate: new Date().toISOString(),
-          // The state at publication: a later one would contain the modification, too.
-          value: { ...next, ModificationDate },
-        };
-        await store.accept(delivery(push, { subscription, receivedAtUs: Date.now() * 1_000 }));
+        await store.accept(pushOf(subscription, next, Date.now() * 1_000));
         sent += 1;
       }
     },

@@ -106,7 +106,8 @@ function registration(name: string, filter: string, atUs: number) {
   });
 }
 
-function pushOf(subscription: string, product: CatalogueProduct) {
+/** The push of a product's publication, by default received a minute after it. */
+export function pushOf(subscription: string, product: CatalogueProduct, receivedAtUs?: number) {
   const publishedMs = Date.parse(product.PublicationDate);
   const body = {
     SubscriptionEvent: 'created',
@@ -117,11 +118,17 @@ function pushOf(subscription: string, product: CatalogueProduct) {
     // The record at publication time, before any modification.
     value: { ...product, ModificationDate: product.PublicationDate },
   };
-  return delivery(body, { subscription, receivedAtUs: (publishedMs + 60_000) * 1_000 });
+  const usualUs = (publishedMs + 60_000) * 1_000;
+  return delivery(body, { subscription, receivedAtUs: receivedAtUs ?? usualUs });
 }
 
-async function productsIn({ catalogueUrl }: Sandbox): Promise<CatalogueProduct[]> {
-  const query = '$orderby=PublicationDate asc&$top=1000&$expand=Attributes';
+/** Returns products of a catalogue, oldest first. */
+export async function productsIn(
+  { catalogueUrl }: Pick<Sandbox, 'catalogueUrl'>,
+  options: { $filter?: string } = {},
+): Promise<CatalogueProduct[]> {
+  const sorted = { $orderby: 'PublicationDate asc', $top: '1000', $expand: 'Attributes' };
+  const query = new URLSearchParams({ ...sorted, ...options });
   const answer = await fetch(`${catalogueUrl}/odata/v1/Products?${query}`);
   const { value } = (await answer.json()) as { value: CatalogueProduct[] };
   return value;

@@ -3,7 +3,7 @@
  * `npx vitest run test/docs/status.test.ts --update`.
  */
 
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { printReport } from '../../src/core/cli/print-report.ts';
 import type { StatusFacts } from '../../src/core/status/status.ts';
 import { statusReport } from '../../src/features/status/command.ts';
@@ -39,21 +39,19 @@ function degraded(): StatusFacts {
   };
 }
 
-describe('the page on monitoring', () => {
-  it('shows the printed output, on one screen', async () => {
-    const screen = await printed(degraded());
-    let shown = 0;
-    const page = readPage('monitoring.md').replaceAll(
-      /^(```console\n\$ \.\/earshot status\n).*?^```$/gms,
-      (_, begin) => {
-        shown += 1;
-        return `${begin}${screen}\`\`\``;
-      },
-    );
-    expect(shown).toBe(1);
-    const lines = screen.trimEnd().split('\n');
-    expect(lines.length).toBeLessThanOrEqual(linesMax);
-    expect(lines.filter(({ length }) => length > columnsMax)).toEqual([]);
-    await expect(page).toMatchFileSnapshot('../../docs/monitoring.md');
-  });
+it('the page on monitoring shows the printed output, on one screen', async () => {
+  const screen = await printed(degraded());
+  let shown = 0;
+  const page = readPage('monitoring.md').replaceAll(
+    /^(```console\n\$ \.\/earshot status\n).*?^```$/gms,
+    (_, begin) => {
+      shown += 1;
+      return `${begin}${screen}\`\`\``;
+    },
+  );
+  expect(shown).toBe(1);
+  const lines = screen.trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(linesMax);
+  expect(lines.filter(({ length }) => length > columnsMax)).toEqual([]);
+  await expect(page).toMatchFileSnapshot('../../docs/monitoring.md');
 });

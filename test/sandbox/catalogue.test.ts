@@ -129,23 +129,21 @@ describe('a product', () => {
   });
 });
 
-describe('publishing', () => {
-  it('adds a past that ends now, with its changes, and passes time with products spread evenly', async () => {
-    const past = { durationMs: 2 * dayMs, productsPerDay: 40 };
-    const { sandbox, ids } = await startCatalogue({ past, modifiedShare: 0.5, deletedShare: 0.3 });
-    const kinds = Map.groupBy(sandbox.events(), ({ event }) => event);
-    expect(kinds.get('created')).toHaveLength(80);
-    expect(kinds.get('modified')?.length).toBeGreaterThan(30);
-    expect(await ids({}, 'DeletedProducts')).toHaveLength(kinds.get('deleted')?.length ?? 0);
-    const times = sandbox.events().map(({ at }) => Date.parse(at));
-    expect([times.at(-1), times.toSorted((a, b) => a - b)]).toEqual([startMs, times]);
-    expect(sandbox.totals().published).toBe(0);
-    await sandbox.pass({ durationMs: dayMs, products: 24 });
-    const created = sandbox.events().filter(({ event }) => event === 'created');
-    const hours = created.map(({ at }) => (Date.parse(at) - startMs) / 3_600_000);
-    expect(hours.slice(80)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1));
-    expect(sandbox.clock.now()).toBe(startMs + dayMs);
-  });
+it('publishing adds a past that ends now, with its changes, and passes time with products spread evenly', async () => {
+  const past = { durationMs: 2 * dayMs, productsPerDay: 40 };
+  const { sandbox, ids } = await startCatalogue({ past, modifiedShare: 0.5, deletedShare: 0.3 });
+  const kinds = Map.groupBy(sandbox.events(), ({ event }) => event);
+  expect(kinds.get('created')).toHaveLength(80);
+  expect(kinds.get('modified')?.length).toBeGreaterThan(30);
+  expect(await ids({}, 'DeletedProducts')).toHaveLength(kinds.get('deleted')?.length ?? 0);
+  const times = sandbox.events().map(({ at }) => Date.parse(at));
+  expect([times.at(-1), times.toSorted((a, b) => a - b)]).toEqual([startMs, times]);
+  expect(sandbox.totals().published).toBe(0);
+  await sandbox.pass({ durationMs: dayMs, products: 24 });
+  const created = sandbox.events().filter(({ event }) => event === 'created');
+  const hours = created.map(({ at }) => (Date.parse(at) - startMs) / 3_600_000);
+  expect(hours.slice(80)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1));
+  expect(sandbox.clock.now()).toBe(startMs + dayMs);
 });
 
 it('query results have the newest state of each product, as a model of all events has', async () => {

@@ -66,16 +66,14 @@ describe('the control port', () => {
   });
 });
 
-describe('the sandbox', () => {
-  it('refuses a port in use, and closes the ports that it opened', async () => {
-    const { sandbox } = await startTestSandbox();
-    const controlListen = new URL(sandbox.controlUrl).host;
-    const [first, second] = [await startSandbox({ now: Date.now }), new URL(sandbox.catalogueUrl)];
-    await first.close();
-    const serviceListen = new URL(first.catalogueUrl).host;
-    const options = { now: Date.now, serviceListen, controlListen };
-    await expect(startSandbox(options)).rejects.toThrow(/cannot listen on .*EADDRINUSE/);
-    await expect(fetch(first.catalogueUrl)).rejects.toThrow('fetch failed');
-    expect((await fetch(second)).status).toBe(404);
-  });
+it('the sandbox refuses a port in use, and closes the ports that it opened', async () => {
+  const { sandbox } = await startTestSandbox();
+  const controlListen = new URL(sandbox.controlUrl).host;
+  const [first, second] = [await startSandbox({ now: Date.now }), new URL(sandbox.catalogueUrl)];
+  await first.close();
+  const serviceListen = new URL(first.catalogueUrl).host;
+  const options = { now: Date.now, serviceListen, controlListen };
+  await expect(startSandbox(options)).rejects.toThrow(/cannot listen on .*EADDRINUSE/);
+  await expect(fetch(first.catalogueUrl)).rejects.toThrow('fetch failed');
+  expect((await fetch(second)).status).toBe(404);
 });

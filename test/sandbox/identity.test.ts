@@ -48,37 +48,33 @@ describe('a login', () => {
   });
 });
 
-describe('a token', () => {
-  it('expires, and the session with its refresh token an hour after the login', async () => {
-    const { login, refresh, accepts, sandbox } = await startIdentity();
-    const first = (await login()).json;
-    sandbox.clock.advance(599_999);
-    expect(await accepts(first.access_token)).toBe(true);
-    for (const other of [first.refresh_token, 'unknown']) expect(await accepts(other)).toBe(false);
-    sandbox.clock.advance(1);
-    expect(await accepts(first.access_token)).toBe(false);
-    const second = (await refresh(first.refresh_token)).json;
-    expect(second).toMatchObject({ refresh_expires_in: 3_000, session_state: first.session_state });
-    expect(await accepts(second.access_token)).toBe(true);
-    sandbox.clock.advance(2_700_000);
-    expect((await refresh(first.refresh_token)).json.expires_in).toBe(300);
-    sandbox.clock.advance(300_000);
-    expect((await refresh(first.refresh_token)).status).toBe(400);
-  });
+it('a token expires, and the session with its refresh token an hour after the login', async () => {
+  const { login, refresh, accepts, sandbox } = await startIdentity();
+  const first = (await login()).json;
+  sandbox.clock.advance(599_999);
+  expect(await accepts(first.access_token)).toBe(true);
+  for (const other of [first.refresh_token, 'unknown']) expect(await accepts(other)).toBe(false);
+  sandbox.clock.advance(1);
+  expect(await accepts(first.access_token)).toBe(false);
+  const second = (await refresh(first.refresh_token)).json;
+  expect(second).toMatchObject({ refresh_expires_in: 3_000, session_state: first.session_state });
+  expect(await accepts(second.access_token)).toBe(true);
+  sandbox.clock.advance(2_700_000);
+  expect((await refresh(first.refresh_token)).json.expires_in).toBe(300);
+  sandbox.clock.advance(300_000);
+  expect((await refresh(first.refresh_token)).status).toBe(400);
 });
 
-describe('a one-time code', () => {
-  it('is required with a shared secret, and accepted once, also of the neighbouring periods', async () => {
-    const { login } = await startIdentity({ totpSecret: secret });
-    const statusOf = async (totp: string) => (await login({ totp })).status;
-    expect((await login()).status).toBe(401);
-    expect(await statusOf('000000')).toBe(401);
-    // A wrong password does not use up the code.
-    expect((await login({ totp: codeAt(startMs), password: 'wrong' })).status).toBe(401);
-    for (const step of [0, -30_000, 30_000]) {
-      expect(await statusOf(codeAt(startMs + step))).toBe(200);
-      expect(await statusOf(codeAt(startMs + step))).toBe(401);
-    }
-    expect(await statusOf(codeAt(startMs + 90_000))).toBe(401);
-  });
+it('a one-time code is required with a shared secret, and accepted once, also of the neighbouring periods', async () => {
+  const { login } = await startIdentity({ totpSecret: secret });
+  const statusOf = async (totp: string) => (await login({ totp })).status;
+  expect((await login()).status).toBe(401);
+  expect(await statusOf('000000')).toBe(401);
+  // A wrong password does not use up the code.
+  expect((await login({ totp: codeAt(startMs), password: 'wrong' })).status).toBe(401);
+  for (const step of [0, -30_000, 30_000]) {
+    expect(await statusOf(codeAt(startMs + step))).toBe(200);
+    expect(await statusOf(codeAt(startMs + step))).toBe(401);
+  }
+  expect(await statusOf(codeAt(startMs + 90_000))).toBe(401);
 });

@@ -54,28 +54,26 @@ describe('a Read', () => {
   });
 });
 
-describe('an Ack', () => {
-  it('acknowledges an entry and all before it, and dates the subscription', async () => {
-    const { read, ack, sandbox, list } = await startQueue();
-    await sandbox.publishNow(5);
-    const ackIds = ackIdsOf(await read());
-    sandbox.clock.advance(7_000);
-    expect((await ack(ackIds[2] ?? '')).json).toEqual(ackAnswer(3, 2));
-    expect(ackIdsOf(await read())).toEqual(ackIds.slice(3));
-    expect((await list())[0].LastNotificationDate).toBe(
-      sandbox.subscriptions()[0]?.lastNotificationDate,
+it('an Ack acknowledges an entry and all before it, and dates the subscription', async () => {
+  const { read, ack, sandbox, list } = await startQueue();
+  await sandbox.publishNow(5);
+  const ackIds = ackIdsOf(await read());
+  sandbox.clock.advance(7_000);
+  expect((await ack(ackIds[2] ?? '')).json).toEqual(ackAnswer(3, 2));
+  expect(ackIdsOf(await read())).toEqual(ackIds.slice(3));
+  expect((await list())[0].LastNotificationDate).toBe(
+    sandbox.subscriptions()[0]?.lastNotificationDate,
+  );
+  expect(sandbox.totals()).toMatchObject({ delivered: 3, pending: 2, accepted: 3 });
+  // An entry that is not in the queue has no effect.
+  for (const unknown of [ackIds[2] ?? '', 'bm90aGluZw==']) {
+    expect((await ack(unknown)).json).toEqual(ackAnswer(0, 2));
+  }
+  if (!missing) {
+    expect(Object.keys(ackAnswer(0, 2))).toEqual(
+      Object.keys(recorded('subscriptions/ack-200.json')),
     );
-    expect(sandbox.totals()).toMatchObject({ delivered: 3, pending: 2, accepted: 3 });
-    // An entry that is not in the queue has no effect.
-    for (const unknown of [ackIds[2] ?? '', 'bm90aGluZw==']) {
-      expect((await ack(unknown)).json).toEqual(ackAnswer(0, 2));
-    }
-    if (!missing) {
-      expect(Object.keys(ackAnswer(0, 2))).toEqual(
-        Object.keys(recorded('subscriptions/ack-200.json')),
-      );
-    }
-  });
+  }
 });
 
 describe('a fault', () => {

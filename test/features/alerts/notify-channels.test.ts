@@ -130,23 +130,21 @@ describe('a URL', () => {
   });
 });
 
-describe('a command', () => {
-  it.each([
-    [0, null],
-    [3, 'exited with 3: no \\u001b[31mmail. Check EARSHOT_ALERT_COMMAND.'],
-    [null, 'timed out. Check'],
-  ])('that ends with %j has accepted the message or not: %j', async (exitCode, error) => {
-    const runs: unknown[] = [];
-    const run: RunProgram = async (command, stdin) => {
-      runs.push([command, stdin]);
-      const [stdout, stderr] = ['', exitCode === 3 ? 'no \u001b[31mmail' : ''];
-      return { exitCode, signal: null, timedOut: exitCode === null, stdout, stderr };
-    };
-    const sending = createCommandSender(['notify-me', '--urgent'], run)(message, signal);
-    const text = await sending.then(() => null, errorText);
-    expect(text).toEqual(error && expect.stringContaining(error));
-    expect(runs).toEqual([[['notify-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
-  });
+it.each([
+  [0, null],
+  [3, 'exited with 3: no \\u001b[31mmail. Check EARSHOT_ALERT_COMMAND.'],
+  [null, 'timed out. Check'],
+])('a command that ends with %j has accepted the message or not: %j', async (exitCode, error) => {
+  const runs: unknown[] = [];
+  const run: RunProgram = async (command, stdin) => {
+    runs.push([command, stdin]);
+    const [stdout, stderr] = ['', exitCode === 3 ? 'no \u001b[31mmail' : ''];
+    return { exitCode, signal: null, timedOut: exitCode === null, stdout, stderr };
+  };
+  const sending = createCommandSender(['notify-me', '--urgent'], run)(message, signal);
+  const text = await sending.then(() => null, errorText);
+  expect(text).toEqual(error && expect.stringContaining(error));
+  expect(runs).toEqual([[['notify-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
 });
 
 describe('an unsent alert', () => {
@@ -217,22 +215,20 @@ describe('an unsent alert', () => {
   });
 });
 
-describe('the watchdog', () => {
-  it('sends through one channel while the other hangs, and stops', async () => {
-    const probes = { ...quiet, disk: low };
-    const opened = await openContext({ probes });
-    const { context, sent } = opened;
-    const { url = hanging } = context.senders;
-    context.senders = { url: hanging, command: url };
-    const watchdog = startWatchdog(context, { firstMs: 1, intervalMs: 20, deliveryIntervalMs: 5 });
-    onTestFinished(() => watchdog.stop());
-    await vi.waitFor(() => expect(sent).toMatchObject([{ kind: 'disk' }]));
-    probes.disk = async () => ({ ...(await low()), freeBytes: 50 * gib });
-    await vi.waitFor(() => expect(sent[1]).toMatchObject({ change: 'resolved' }));
-    // Time passes at once, so that the hanging channel is not waited for.
-    context.pause = async () => undefined;
-    await watchdog.stop();
-  });
+it('the watchdog sends through one channel while the other hangs, and stops', async () => {
+  const probes = { ...quiet, disk: low };
+  const opened = await openContext({ probes });
+  const { context, sent } = opened;
+  const { url = hanging } = context.senders;
+  context.senders = { url: hanging, command: url };
+  const watchdog = startWatchdog(context, { firstMs: 1, intervalMs: 20, deliveryIntervalMs: 5 });
+  onTestFinished(() => watchdog.stop());
+  await vi.waitFor(() => expect(sent).toMatchObject([{ kind: 'disk' }]));
+  probes.disk = async () => ({ ...(await low()), freeBytes: 50 * gib });
+  await vi.waitFor(() => expect(sent[1]).toMatchObject({ change: 'resolved' }));
+  // Time passes at once, so that the hanging channel is not waited for.
+  context.pause = async () => undefined;
+  await watchdog.stop();
 });
 
 const gib = 2 ** 30;

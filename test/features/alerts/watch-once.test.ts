@@ -14,25 +14,23 @@ import {
 
 const gib = 2 ** 30;
 
-describe('intake that refuses', () => {
-  it('is an alert from the second check on, resolved after five minutes without a refusal', async () => {
-    const { context, checkAt } = await openContext();
-    const full = 'The disk is full.';
-    for (const [minutes, refusal, isAlert] of [
-      [0, full, false],
-      [1, null, false],
-      [2, full, false],
-      [3, full, true],
-      [4, null, true],
-      [8, null, true],
-      [9, null, false],
-    ] as const) {
-      context.probes = { ...quiet, intake: async () => refusal };
-      const alerts = await checkAt(beginUs + minutes * minuteUs);
-      const expected = isAlert ? [{ kind: 'intake', evidence: [full] }] : [];
-      expect(alerts, `${minutes}`).toMatchObject(expected);
-    }
-  });
+it('intake that refuses is an alert from the second check on, resolved after five minutes without a refusal', async () => {
+  const { context, checkAt } = await openContext();
+  const full = 'The disk is full.';
+  for (const [minutes, refusal, isAlert] of [
+    [0, full, false],
+    [1, null, false],
+    [2, full, false],
+    [3, full, true],
+    [4, null, true],
+    [8, null, true],
+    [9, null, false],
+  ] as const) {
+    context.probes = { ...quiet, intake: async () => refusal };
+    const alerts = await checkAt(beginUs + minutes * minuteUs);
+    const expected = isAlert ? [{ kind: 'intake', evidence: [full] }] : [];
+    expect(alerts, `${minutes}`).toMatchObject(expected);
+  }
 });
 
 describe('a subscription', () => {

@@ -175,8 +175,9 @@ async function cutThird(context: ReconcileContext) {
   return running.ended;
 }
 
-describe('a problem of the catalogue', () => {
-  inContext('is shown while requests are repeated, below the progress', async ({ context }) => {
+inContext(
+  'a problem of the catalogue is shown while requests are repeated, below the progress',
+  async ({ context }) => {
     let asked = 0;
     const failing: typeof fetch = async (input, init) => {
       asked += 1;
@@ -187,8 +188,8 @@ describe('a problem of the catalogue', () => {
       /1 request *\r +\rThe catalogue could not list [^\n]* \(500\)\. Retrying in \d[^\n]* s …\n\rsea-ice/,
     );
     expect(err).toContain('Recovered 115 missing events. Expected: 115 events. 4 requests');
-  });
-});
+  },
+);
 
 inContext('is complete when it is repeated after Ctrl-C', async ({ context }) => {
   const { err } = await expectEnd(cutThird(context), 1);

@@ -70,16 +70,14 @@ it('stored uptimes extend their end forwards only, and are returned by their end
   expect(await listed(70)).toEqual([]);
 });
 
-describe('the arrival counts', () => {
-  it('group all notifications, and recovered ones only when they were recovered', async () => {
-    const { completeness, accept } = (await openLocalStore()).store;
-    await completeness.recover({ events: [missing(8)], knownUpTo: 0, atUs: atUs + 5 });
-    await accept(push(pushed(1), { receivedAtUs: atUs + 6, subscription }));
-    await accept(push(pushed(8), { receivedAtUs: atUs + hour, subscription }));
-    expect(await completeness.stored({ sinceUs: atUs, untilUs: atUs + 2 * hour })).toEqual([
-      { subscription, hourUs: atUs, notifications: 2 },
-    ]);
-  });
+it('the arrival counts group all notifications, and recovered ones only when they were recovered', async () => {
+  const { completeness, accept } = (await openLocalStore()).store;
+  await completeness.recover({ events: [missing(8)], knownUpTo: 0, atUs: atUs + 5 });
+  await accept(push(pushed(1), { receivedAtUs: atUs + 6, subscription }));
+  await accept(push(pushed(8), { receivedAtUs: atUs + hour, subscription }));
+  expect(await completeness.stored({ sinceUs: atUs, untilUs: atUs + 2 * hour })).toEqual([
+    { subscription, hourUs: atUs, notifications: 2 },
+  ]);
 });
 
 const registration = registrationOf({

@@ -1,7 +1,7 @@
 /** `earshot sandbox`: wrong arguments and settings are refused before anything is sent; the lines it prints at start. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { runCommand, startCommand } from '../../helpers/fake-io.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -26,25 +26,23 @@ function replaced(flags: readonly string[], others: readonly string[]): string[]
   return [...flags.filter((word, i) => !isOther(word) && !isOther(flags[i - 1])), ...others];
 }
 
-describe('the sandbox', () => {
-  it.each([
-    ['--rate 0', /number above 0/],
-    ['--fault typo=0.5', /Known faults: .*duplicate/],
-    ['--fault duplicate=2', /a rate from 0 to 1/],
-    ['--trust /nonexistent/ca.pem', /--trust: \/nonexistent\/ca\.pem/],
-    ['--trust /etc/passwd', /trustedCaPems.0: not a PEM certificate/],
-    ['--control 8090', /host:port/],
-    ['--control 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
-    ['--service 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
-    ['--rate 20000', /rate/],
-  ])('%s exits 2 with a correction', async (line, message) => {
-    const argv = ['sandbox', ...replaced(control, line.split(' '))];
-    const { code, out, err } = await runCommand(argv, { env });
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(message);
-    expect(err).not.toContain('fault of the program');
-    expect(err).not.toContain(password);
-  });
+it.each([
+  ['--rate 0', /number above 0/],
+  ['--fault typo=0.5', /Known faults: .*duplicate/],
+  ['--fault duplicate=2', /a rate from 0 to 1/],
+  ['--trust /nonexistent/ca.pem', /--trust: \/nonexistent\/ca\.pem/],
+  ['--trust /etc/passwd', /trustedCaPems.0: not a PEM certificate/],
+  ['--control 8090', /host:port/],
+  ['--control 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
+  ['--service 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
+  ['--rate 20000', /rate/],
+])('the sandbox %s exits 2 with a correction', async (line, message) => {
+  const argv = ['sandbox', ...replaced(control, line.split(' '))];
+  const { code, out, err } = await runCommand(argv, { env });
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  expect(err).toMatch(message);
+  expect(err).not.toContain('fault of the program');
+  expect(err).not.toContain(password);
 });
 
 const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: password };

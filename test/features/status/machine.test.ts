@@ -1,5 +1,5 @@
 /** The table of alert kinds: what each row finds, with its level and a next step that names a command. */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Alert, Check, Moment } from '../../../src/core/terms/evaluation.ts';
 import { backupCheck } from '../../../src/features/backup/status.ts';
 import { certificateCheck } from '../../../src/features/certificate/status.ts';
@@ -94,15 +94,13 @@ const cases = [
   of(sinkRow, sink({ oldestWaitingAtUs: agoUs(15) }), 'with items of 15 minutes', null),
 ];
 
-describe('the row', () => {
-  it.each(cases)('$kind, $expected.0: $expected.1', ({ result, expected }) => {
-    const [, level, text = '', nextStep = ''] = expected;
-    if (level === null) return expect(result).toBeNull();
-    if (result === null || result === 'unchecked') throw new Error('There is no problem.');
-    expect(result.level).toBe(level);
-    expect(result.text).toContain(text);
-    expect(result.nextStep).toContain(nextStep);
-    expect(result.nextStep).toMatch(/`earshot|EARSHOT|disk|database/);
-    expect([result.text, ...result.evidence].join('')).not.toMatch(/\]\(|https:\/\//);
-  });
+it.each(cases)('the row $kind, $expected.0: $expected.1', ({ result, expected }) => {
+  const [, level, text = '', nextStep = ''] = expected;
+  if (level === null) return expect(result).toBeNull();
+  if (result === null || result === 'unchecked') throw new Error('There is no problem.');
+  expect(result.level).toBe(level);
+  expect(result.text).toContain(text);
+  expect(result.nextStep).toContain(nextStep);
+  expect(result.nextStep).toMatch(/`earshot|EARSHOT|disk|database/);
+  expect([result.text, ...result.evidence].join('')).not.toMatch(/\]\(|https:\/\//);
 });

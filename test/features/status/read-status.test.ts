@@ -215,28 +215,26 @@ describe('a part that fails', () => {
   });
 });
 
-describe('a status that is requested repeatedly', () => {
-  it('is gathered once for concurrent requests, and again after five seconds', async () => {
-    const { sources } = await openSources();
-    let [now, gathered] = [nowUs, 0];
-    const receiver = async () => {
-      gathered += 1;
-      return null;
-    };
-    const io = testIo({ nowUs: () => now });
-    const status = createStatus(statusParts, { ...sources, receiver, io });
-    const [one, other] = await Promise.all([status(), status(), status()]);
-    expect(one).toBe(other);
-    expect(await status()).toBe(one);
-    expect(gathered).toBe(1);
-    now += 4_999_999;
-    expect(await status()).toBe(one);
-    now += 1;
-    expect((await status()).atUs).toBe(nowUs + 5_000_000);
-    expect(gathered).toBe(2);
-    // The clock is set back: a status gathered in the future is not kept.
-    now = nowUs - dayUs;
-    expect((await status()).atUs).toBe(now);
-    expect(gathered).toBe(3);
-  });
+it('a status that is requested repeatedly is gathered once for concurrent requests, and again after five seconds', async () => {
+  const { sources } = await openSources();
+  let [now, gathered] = [nowUs, 0];
+  const receiver = async () => {
+    gathered += 1;
+    return null;
+  };
+  const io = testIo({ nowUs: () => now });
+  const status = createStatus(statusParts, { ...sources, receiver, io });
+  const [one, other] = await Promise.all([status(), status(), status()]);
+  expect(one).toBe(other);
+  expect(await status()).toBe(one);
+  expect(gathered).toBe(1);
+  now += 4_999_999;
+  expect(await status()).toBe(one);
+  now += 1;
+  expect((await status()).atUs).toBe(nowUs + 5_000_000);
+  expect(gathered).toBe(2);
+  // The clock is set back: a status gathered in the future is not kept.
+  now = nowUs - dayUs;
+  expect((await status()).atUs).toBe(now);
+  expect(gathered).toBe(3);
 });

@@ -19,61 +19,57 @@ const { names: placeNames } = sharedPlaces();
 
 const check = (answer: string) => checkAnswer(answer, facts, placeNames);
 
-describe('an answer is accepted', () => {
-  it.each([
-    ['A scene of {mission}.', 'A scene of Sentinel-2B.'],
-    [
-      '{type} from {mission}, over {place}',
-      'Surface reflectance from Sentinel-2B, over northern Italy.',
-    ],
-    [
-      ' A clear view.\n\nSensed {sensed} ({cloud})! ',
-      'A clear view. Sensed 2 May 2026 10:15 UTC (3.6 %)!',
-    ],
-    ["{mission}'s “view” of {place}: fine", "Sentinel-2B's “view” of northern Italy: fine."],
-    ['With {count} products; may be clear', 'With 12 products; may be clear.'],
-    ['The orbit {orbit}, {count} of them.', 'The orbit 22, 12 of them.'],
-  ])('%j', (answer, text) => {
-    expect(check(answer)).toEqual({ text });
-  });
+it.each([
+  ['A scene of {mission}.', 'A scene of Sentinel-2B.'],
+  [
+    '{type} from {mission}, over {place}',
+    'Surface reflectance from Sentinel-2B, over northern Italy.',
+  ],
+  [
+    ' A clear view.\n\nSensed {sensed} ({cloud})! ',
+    'A clear view. Sensed 2 May 2026 10:15 UTC (3.6 %)!',
+  ],
+  ["{mission}'s “view” of {place}: fine", "Sentinel-2B's “view” of northern Italy: fine."],
+  ['With {count} products; may be clear', 'With 12 products; may be clear.'],
+  ['The orbit {orbit}, {count} of them.', 'The orbit 22, 12 of them.'],
+])('the answer %j is accepted', (answer, text) => {
+  expect(check(answer)).toEqual({ text });
 });
 
-describe('an answer is refused', () => {
-  it.each([
-    ['', 'it is empty'],
-    [' \n ', 'it is empty'],
-    ['A clear view.', 'it uses no name in braces'],
-    [`A view of {mission}${' very'.repeat(80)} clear.`, 'it has more than 400 characters'],
-    ['{missions} over {place}', 'it uses the unknown name {missions}'],
-    ['{constructor} {toString}', 'it uses the unknown name {constructor}'],
-    ['{mission} at ½ past', 'it has a digit outside of braces'],
-    ['{mission} { }', 'it has a brace that encloses no name'],
-    ['{Mission} {mission}', 'it has a brace that encloses no name'],
-    ...['{mission} #', '{mission}\u202e', 'über {place}'].map((answer) => [
-      answer,
-      'it has a character other than plain English text',
-    ]),
-    ...['x{mission}', '{count}{orbit}', '{type}-based', '-{count}'].map((answer) => [
-      answer,
-      'it has a name in braces without a space or a punctuation mark around it',
-    ]),
-    ['in {count} {orbit} times', 'it has two numbers without a word in between'],
-    ['{count} - {orbit}', 'it has two numbers without a word in between'],
-    ['Lyon by {mission}', 'it begins a sentence with "lyon", which may be a name'],
-    ['{mission}. JAXA too', 'it begins a sentence with "jaxa", which may be a name'],
-    ...['{mission} saw Lyon', '{mission} by NASA', 'IN {place}'].map((answer) => [
-      answer,
-      'it has a capitalised word outside of braces, which may be a name',
-    ]),
-    ['{mission} on monday', 'it has the word "monday" outside of braces, which states a fact'],
-    ['In two views of {place}', 'it has the word "two" outside of braces, which states a fact'],
-    ['Not north of {place}', 'it has the word "north" outside of braces, which states a fact'],
-    ['{place} seen by sentinel', 'it has the name of a satellite or an operator outside of braces'],
-    ['{mission} over norway', 'it has the name of a place outside of braces'],
-    ['{mission} over the united-states', 'it has the name of a place outside of braces'],
-  ])('%j: %s', (answer, refused) => {
-    expect(check(answer)).toEqual({ refused });
-  });
+it.each([
+  ['', 'it is empty'],
+  [' \n ', 'it is empty'],
+  ['A clear view.', 'it uses no name in braces'],
+  [`A view of {mission}${' very'.repeat(80)} clear.`, 'it has more than 400 characters'],
+  ['{missions} over {place}', 'it uses the unknown name {missions}'],
+  ['{constructor} {toString}', 'it uses the unknown name {constructor}'],
+  ['{mission} at ½ past', 'it has a digit outside of braces'],
+  ['{mission} { }', 'it has a brace that encloses no name'],
+  ['{Mission} {mission}', 'it has a brace that encloses no name'],
+  ...['{mission} #', '{mission}\u202e', 'über {place}'].map((answer) => [
+    answer,
+    'it has a character other than plain English text',
+  ]),
+  ...['x{mission}', '{count}{orbit}', '{type}-based', '-{count}'].map((answer) => [
+    answer,
+    'it has a name in braces without a space or a punctuation mark around it',
+  ]),
+  ['in {count} {orbit} times', 'it has two numbers without a word in between'],
+  ['{count} - {orbit}', 'it has two numbers without a word in between'],
+  ['Lyon by {mission}', 'it begins a sentence with "lyon", which may be a name'],
+  ['{mission}. JAXA too', 'it begins a sentence with "jaxa", which may be a name'],
+  ...['{mission} saw Lyon', '{mission} by NASA', 'IN {place}'].map((answer) => [
+    answer,
+    'it has a capitalised word outside of braces, which may be a name',
+  ]),
+  ['{mission} on monday', 'it has the word "monday" outside of braces, which states a fact'],
+  ['In two views of {place}', 'it has the word "two" outside of braces, which states a fact'],
+  ['Not north of {place}', 'it has the word "north" outside of braces, which states a fact'],
+  ['{place} seen by sentinel', 'it has the name of a satellite or an operator outside of braces'],
+  ['{mission} over norway', 'it has the name of a place outside of braces'],
+  ['{mission} over the united-states', 'it has the name of a place outside of braces'],
+])('the answer %j is refused: %s', (answer, refused) => {
+  expect(check(answer)).toEqual({ refused });
 });
 
 /** Text between values as a hostile model may write it, with many of the words that matter. */

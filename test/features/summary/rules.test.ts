@@ -16,23 +16,21 @@ const each = { ...plain, kind: 'each' };
 const digest = { ...plain, kind: 'digest' };
 const filter = "startswith(Name,'S2')";
 
-describe('a summary rule', () => {
-  it.each<[unknown, unknown]>([
-    ['off', { ...plain, kind: 'off' }],
-    ['each', each],
-    ['digest', digest],
-    [{ each: {} }, each],
-    [{ each: { filter } }, { ...each, filter }],
-    [{ digest: {} }, digest],
-    [{ digest: { window: 'week', filter } }, { ...digest, window: 'week', filter }],
-  ])('can be %j', async (rule, expected) => {
-    const { rules, subscriptions } = await loadRules({ a: rule });
-    expect(rules).toEqual({ a: expected });
-    // Registering compares these; the rule has no effect there.
-    expect(subscriptions).toEqual([
-      { name: 'a', type: 'push', events: ['created'], filter: '', status: 'running' },
-    ]);
-  });
+it.each<[unknown, unknown]>([
+  ['off', { ...plain, kind: 'off' }],
+  ['each', each],
+  ['digest', digest],
+  [{ each: {} }, each],
+  [{ each: { filter } }, { ...each, filter }],
+  [{ digest: {} }, digest],
+  [{ digest: { window: 'week', filter } }, { ...digest, window: 'week', filter }],
+])('a summary rule can be %j', async (rule, expected) => {
+  const { rules, subscriptions } = await loadRules({ a: rule });
+  expect(rules).toEqual({ a: expected });
+  // Registering compares these; the rule has no effect there.
+  expect(subscriptions).toEqual([
+    { name: 'a', type: 'push', events: ['created'], filter: '', status: 'running' },
+  ]);
 });
 
 it('has no finding about a filter that is left out', () => {

@@ -7,7 +7,6 @@ import type { Io } from '../../core/cli/io.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
 import { findingText, readFilter, unknownName } from '../../core/cli/row-forms.ts';
 import { checkConfig } from '../../core/config/config.ts';
-import type { Environment } from '../../core/config/load.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
@@ -119,8 +118,6 @@ async function printCheck(
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
 }
 
-type FilterIo = Pick<Io, 'workingDir'> & Environment;
-
 interface FilterArgument {
   text: string;
   entity: Entity;
@@ -130,25 +127,25 @@ interface FilterArgument {
 async function readFilterArgument(
   expression: string | undefined,
   { subscription, entity }: FilterFlags,
-  io: FilterIo,
+  io: Io,
 ): Promise<FilterArgument> {
   if (expression !== undefined && subscription !== undefined) {
     throw new AppError('usage', 'Use either an expression or --subscription, not both.');
   }
-  if (expression === undefined && subscription === undefined) {
+  if (expression !== undefined) return { text: expression, entity: entity ?? 'Products' };
+  if (subscription === undefined) {
     throw new AppError(
       'usage',
       `The filter is missing. Give an expression in quotes, or --subscription: \`earshot filter check "Collection/Name eq 'SENTINEL-2'"\``,
     );
   }
-  if (subscription === undefined) return { text: expression ?? '', entity: entity ?? 'Products' };
   return ofSubscription(subscription, entity, io);
 }
 
 async function ofSubscription(
   name: string,
   entity: Entity | undefined,
-  io: FilterIo,
+  io: Io,
 ): Promise<FilterArgument> {
   const { dataDir } = checkConfig(io, ['dataDir']).config;
   const configured = (await loadSubscriptionsFile(io)) ?? [];

@@ -90,43 +90,41 @@ describe('tail', () => {
   });
 });
 
-describe('the lines of tail', () => {
-  const name = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
-  const radar = 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD_COG.SAFE';
-  const area = 'POLYGON ((179 10, -179 10, -179 11, 179 11, 179 10))';
-  const products = [
-    deliveryOf({ id: 'product-1', name, cloud: 19.96, area }),
-    deliveryOf({ id: 'product-2', name: radar, area }),
-    deliveryOf({ id: 'product-3', name: 'unknown' }),
-  ];
-  const all = ['tail', '--from', 'start', '--no-follow'];
-  const place = 'North Pacific Ocean';
-  const full = [
-    `2026-05-02 11:00:00  created   ${name}  19.9 %  ${place}`,
-    `2026-05-02 11:00:00  created   ${radar}  ${place}`,
-    '2026-05-02 11:00:00  created   unknown',
-  ];
+const name = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
+const radar = 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD_COG.SAFE';
+const area = 'POLYGON ((179 10, -179 10, -179 11, 179 11, 179 10))';
+const products = [
+  deliveryOf({ id: 'product-1', name, cloud: 19.96, area }),
+  deliveryOf({ id: 'product-2', name: radar, area }),
+  deliveryOf({ id: 'product-3', name: 'unknown' }),
+];
+const all = ['tail', '--from', 'start', '--no-follow'];
+const place = 'North Pacific Ocean';
+const full = [
+  `2026-05-02 11:00:00  created   ${name}  19.9 %  ${place}`,
+  `2026-05-02 11:00:00  created   ${radar}  ${place}`,
+  '2026-05-02 11:00:00  created   unknown',
+];
 
-  it('have the name, and what else fits: all in a wide terminal, a pipe, and with --wide', async () => {
-    const context = await filledContext(products);
-    const { out } = await context.earshot(all, { isTTY: true, columns: 106 });
-    expect(out.split('\n')).toEqual([
-      `2026-05-02 11:00:00  created   ${name}  19.9 %`,
-      '2026-05-02 11:00:00  created   S1A_IW_GRDH_1SDV_20260502T050000_2026…02T050025_060000_077000_ABCD_COG.SAFE',
-      ...[full[2], ''],
-    ]);
-    for (const columns of [80, 50]) {
-      const narrow = await context.earshot(all, { isTTY: true, columns });
-      for (const line of narrow.out.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
-      expect(narrow.out).toMatch(/ S2A_MSIL2.*….*\.SAFE\n/);
-    }
-    const whole = [
-      await context.earshot(all, { isTTY: true, columns: 190 }),
-      await context.earshot(all, { isTTY: false, columns: 80 }),
-      await context.earshot([...all, '--wide'], { isTTY: true, columns: 80 }),
-    ];
-    for (const one of whole) expect(one.out.split('\n')).toEqual([...full, '']);
-  });
+it('the lines of tail have the name, and what else fits: all in a wide terminal, a pipe, and with --wide', async () => {
+  const context = await filledContext(products);
+  const { out } = await context.earshot(all, { isTTY: true, columns: 106 });
+  expect(out.split('\n')).toEqual([
+    `2026-05-02 11:00:00  created   ${name}  19.9 %`,
+    '2026-05-02 11:00:00  created   S1A_IW_GRDH_1SDV_20260502T050000_2026…02T050025_060000_077000_ABCD_COG.SAFE',
+    ...[full[2], ''],
+  ]);
+  for (const columns of [80, 50]) {
+    const narrow = await context.earshot(all, { isTTY: true, columns });
+    for (const line of narrow.out.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
+    expect(narrow.out).toMatch(/ S2A_MSIL2.*….*\.SAFE\n/);
+  }
+  const whole = [
+    await context.earshot(all, { isTTY: true, columns: 190 }),
+    await context.earshot(all, { isTTY: false, columns: 80 }),
+    await context.earshot([...all, '--wide'], { isTTY: true, columns: 80 }),
+  ];
+  for (const one of whole) expect(one.out.split('\n')).toEqual([...full, '']);
 });
 
 describe('a named reader', () => {
@@ -141,10 +139,8 @@ describe('a named reader', () => {
     expect(await context.positions(reader)).toEqual([]);
     expect(await context.positions([...reader, '--from', '4'])).toEqual([5]);
   });
-});
 
-describe('tail that follows', () => {
-  it('continues a named reader with the next row after an interruption', async () => {
+  it('continues with the next row after an interruption', async () => {
     const context = await filledContext(numbered(1, 5));
     const argv = ['tail', '--reader', 'downloads', '--from', 'start'];
     const { code, out } = await context.earshot(argv, { stopAfterChunks: 2 });

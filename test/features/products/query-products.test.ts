@@ -129,26 +129,24 @@ describe('query products', () => {
   });
 });
 
-describe('a record without attributes', () => {
-  it('has the tile, orbit and level of its name, and --tile finds it, but no filter on an attribute', async ({
-    context: own,
-  }) => {
-    const name = 'S2C_MSIL1C_20260501T103021_N0511_R022_T33UVV_20260501T140000.SAFE';
-    await own.fill([
-      deliveryOf({ id: guid('7'), name, fields: { Attributes: undefined } }),
-      deliveryOf({ id: guid('8'), name: 'unnamed', attributes: { tileId: '33UVV' } }),
-    ]);
-    const columns =
-      'platform,productType,processingLevel,tile,relativeOrbitNumber,processingBaseline';
-    const argv = ['query', 'products', '--output', 'csv', '--columns', columns];
-    const { out } = await own.earshot([...argv, '--name', 'S2C_*']);
-    expect(out.split('\n')[1]).toBe('SENTINEL-2C,S2MSI1C,S2MSI1C,33UVV,22,05.11');
-    expect(await own.digits(['--tile', '31UFR,33UVV'])).toBe('871');
-    const filter =
-      "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/OData.CSC.StringAttribute/Value eq '33UVV')";
-    expect(await own.digits(['--filter', filter])).toBe('8');
-    expect(await own.digits(['--filter', `not ${filter}`, '--collection', 'S2'])).toBe('721');
-  });
+it('a record without attributes has the tile, orbit and level of its name, and --tile finds it, but no filter on an attribute', async ({
+  context: own,
+}) => {
+  const name = 'S2C_MSIL1C_20260501T103021_N0511_R022_T33UVV_20260501T140000.SAFE';
+  await own.fill([
+    deliveryOf({ id: guid('7'), name, fields: { Attributes: undefined } }),
+    deliveryOf({ id: guid('8'), name: 'unnamed', attributes: { tileId: '33UVV' } }),
+  ]);
+  const columns =
+    'platform,productType,processingLevel,tile,relativeOrbitNumber,processingBaseline';
+  const argv = ['query', 'products', '--output', 'csv', '--columns', columns];
+  const { out } = await own.earshot([...argv, '--name', 'S2C_*']);
+  expect(out.split('\n')[1]).toBe('SENTINEL-2C,S2MSI1C,S2MSI1C,33UVV,22,05.11');
+  expect(await own.digits(['--tile', '31UFR,33UVV'])).toBe('871');
+  const filter =
+    "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/OData.CSC.StringAttribute/Value eq '33UVV')";
+  expect(await own.digits(['--filter', filter])).toBe('8');
+  expect(await own.digits(['--filter', `not ${filter}`, '--collection', 'S2'])).toBe('721');
 });
 
 it.each(

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
@@ -129,19 +129,17 @@ const entryAfterKept: Step[] = [
   { kind: 'prune', percent: 100, withQuarantined: true },
 ];
 
-describe('a pruned log', () => {
-  it('has every referenced body and no others', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(someStep, { minLength: 10, maxLength: 20 }), async (steps) => {
-        const model = await openModel();
-        for (const step of steps) {
-          await model.act(step);
-          if (step.kind === 'prune') await expectWhole(model);
-        }
-        await expectWhole(model);
-        await model.store.close();
-      }),
-      { numRuns: times(6, 12), includeErrorInReport: true, examples: [[entryAfterKept]] },
-    );
-  }, 180_000);
-});
+it('a pruned log has every referenced body and no others', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(someStep, { minLength: 10, maxLength: 20 }), async (steps) => {
+      const model = await openModel();
+      for (const step of steps) {
+        await model.act(step);
+        if (step.kind === 'prune') await expectWhole(model);
+      }
+      await expectWhole(model);
+      await model.store.close();
+    }),
+    { numRuns: times(6, 12), includeErrorInReport: true, examples: [[entryAfterKept]] },
+  );
+}, 180_000);

@@ -77,26 +77,24 @@ describe('pruning by age', () => {
   });
 });
 
-describe('pruning to a size', () => {
-  const mb = 1_000_000;
+const mb = 1_000_000;
 
-  it('removes the oldest until the size is reached, and shrinks the file to it', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const fileBytes = () =>
-      ['', '-wal'].reduce((sum, end) => sum + statSync(join(dataDir, `earshot.db${end}`)).size, 0);
-    await fill(store, seconds(2_000), 3_000);
-    const request = pruneRequest({ bytes: 4 * mb }, { nowUs: at(2_000) });
-    const { notifications: expected } = await store.pruning.prunable(request);
-    const before = await store.pruning.logSize();
-    const { notifications, space } = await prune(store, request);
-    // The size is checked after every 200 rows.
-    expect(Math.abs(notifications - expected)).toBeLessThan(200 + 0.05 * expected);
-    const { usedBytes } = await store.pruning.logSize();
-    expect(usedBytes).toBeLessThanOrEqual(4 * mb);
-    expect(usedBytes).toBeGreaterThan(3.2 * mb);
-    expect(fileBytes()).toBe(usedBytes);
-    expect(space).toBe(before.usedBytes + before.freeBytes - usedBytes);
-  });
+it('pruning to a size removes the oldest until the size is reached, and shrinks the file to it', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  const fileBytes = () =>
+    ['', '-wal'].reduce((sum, end) => sum + statSync(join(dataDir, `earshot.db${end}`)).size, 0);
+  await fill(store, seconds(2_000), 3_000);
+  const request = pruneRequest({ bytes: 4 * mb }, { nowUs: at(2_000) });
+  const { notifications: expected } = await store.pruning.prunable(request);
+  const before = await store.pruning.logSize();
+  const { notifications, space } = await prune(store, request);
+  // The size is checked after every 200 rows.
+  expect(Math.abs(notifications - expected)).toBeLessThan(200 + 0.05 * expected);
+  const { usedBytes } = await store.pruning.logSize();
+  expect(usedBytes).toBeLessThanOrEqual(4 * mb);
+  expect(usedBytes).toBeGreaterThan(3.2 * mb);
+  expect(fileBytes()).toBe(usedBytes);
+  expect(space).toBe(before.usedBytes + before.freeBytes - usedBytes);
 });
 
 it('removes summaries of pruned products, also waiting ones, and keeps digests', async () => {

@@ -78,36 +78,34 @@ describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
   });
 });
 
-describe('the page of delays', () => {
-  const delay = { count: 3, negative: 2, p50: -1.5, p90: 0.25, p99: 4, max: 4 };
-  const none = { sensingToPublication: null, publicationToNotification: null };
-  const delays = { ...none, notificationToReceipt: delay };
+const delay = { count: 3, negative: 2, p50: -1.5, p90: 0.25, p99: 4, max: 4 };
+const none = { sensingToPublication: null, publicationToNotification: null };
+const delays = { ...none, notificationToReceipt: delay };
 
-  async function openWithDelays() {
-    const notifications = { ...createMemoryLog([]), lastPosition: async () => 10 };
-    const context = await openConsole({ notifications });
-    context.products.state.indexedPosition = 10;
-    context.products.timelinessOf = () => ({
-      total: { ...delays, sensingToReceipt: null, publicationToReceipt: null },
-      hours: [{ hourUs: Date.UTC(2026, 4, 2, 10) * 1000, ...delays }],
-      collections: [{ collection: '<b>\u202e', ...delays }],
-    });
-    return context;
-  }
-
-  it('explains negative delays, stages without delays, and shows names as text', async () => {
-    const { get } = await openWithDelays();
-    const { text } = await get('/timeliness');
-    const shown = textOf(text);
-    expect(shown).toContain('median −1.5 s p90 250 ms p99 4 s');
-    expect(shown).toContain('2 of 3 delays are negative.');
-    expect(shown).toContain('Synchronize it with NTP.');
-    expect(shown.match(/No notification of this period has both dates/g)).toHaveLength(2);
-    expect(shown).toMatch(/\\u202e 3 −1\.5 s 250 ms 4 s 4 s/);
-    expect(text).not.toContain('<b>');
-    expect(shown).not.toMatch(/\u202e|NaN|undefined|Infinity/);
-    expect(shown).not.toContain('not indexed yet');
+async function openWithDelays() {
+  const notifications = { ...createMemoryLog([]), lastPosition: async () => 10 };
+  const context = await openConsole({ notifications });
+  context.products.state.indexedPosition = 10;
+  context.products.timelinessOf = () => ({
+    total: { ...delays, sensingToReceipt: null, publicationToReceipt: null },
+    hours: [{ hourUs: Date.UTC(2026, 4, 2, 10) * 1000, ...delays }],
+    collections: [{ collection: '<b>\u202e', ...delays }],
   });
+  return context;
+}
+
+it('the page of delays explains negative delays, stages without delays, and shows names as text', async () => {
+  const { get } = await openWithDelays();
+  const { text } = await get('/timeliness');
+  const shown = textOf(text);
+  expect(shown).toContain('median −1.5 s p90 250 ms p99 4 s');
+  expect(shown).toContain('2 of 3 delays are negative.');
+  expect(shown).toContain('Synchronize it with NTP.');
+  expect(shown.match(/No notification of this period has both dates/g)).toHaveLength(2);
+  expect(shown).toMatch(/\\u202e 3 −1\.5 s 250 ms 4 s 4 s/);
+  expect(text).not.toContain('<b>');
+  expect(shown).not.toMatch(/\u202e|NaN|undefined|Infinity/);
+  expect(shown).not.toContain('not indexed yet');
 });
 
 describe('the page of coverage', () => {

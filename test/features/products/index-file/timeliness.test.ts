@@ -123,57 +123,55 @@ describe('the timeliness', () => {
   });
 });
 
-describe('the delays', () => {
-  const unpublished = eventAt({ notified: null, received: 100 });
-  const { PublicationDate: _, ...record } = { ...unpublished.record } as Record<string, unknown>;
-  const withoutRecord = { record: null, productId: 'a' };
-  it.each<[name: string, events: TestEvent[], stages: (object | null)[]]>([
+const unpublished = eventAt({ notified: null, received: 100 });
+const { PublicationDate: _, ...record } = { ...unpublished.record } as Record<string, unknown>;
+const withoutRecord = { record: null, productId: 'a' };
+it.each<[name: string, events: TestEvent[], stages: (object | null)[]]>([
+  [
+    'are measured from sensing to publication, to the notification, and to its receipt',
+    [eventAt({ notified: 146, received: 147.25 })],
+    [one(100), one(46), one(1.25)],
+  ],
+  [
+    // The record of the deletion is the newest and has no sensing time.
+    'of modifications and deletions count only for the receipt',
     [
-      'are measured from sensing to publication, to the notification, and to its receipt',
-      [eventAt({ notified: 146, received: 147.25 })],
-      [one(100), one(46), one(1.25)],
+      eventAt({ notified: 150, received: 151 }, { id: 'a' }),
+      eventAt({ notified: 160, received: 163 }, { id: 'a', event: 'modified' }),
+      eventAt(
+        { notified: 201, received: 203 },
+        { event: 'deleted', record: { Id: 'a', DeletionDate: at(200) } },
+      ),
     ],
+    [null, one(50), { count: 3, p50: within(2), p90: 3, p99: 3, max: 3 }],
+  ],
+  [
+    'of a notification without a record use the record of its product',
     [
-      // The record of the deletion is the newest and has no sensing time.
-      'of modifications and deletions count only for the receipt',
-      [
-        eventAt({ notified: 150, received: 151 }, { id: 'a' }),
-        eventAt({ notified: 160, received: 163 }, { id: 'a', event: 'modified' }),
-        eventAt(
-          { notified: 201, received: 203 },
-          { event: 'deleted', record: { Id: 'a', DeletionDate: at(200) } },
-        ),
-      ],
-      [null, one(50), { count: 3, p50: within(2), p90: 3, p99: 3, max: 3 }],
+      eventAt({ notified: 130, received: 131 }, withoutRecord),
+      eventAt({ notified: 160, received: 163 }, { id: 'a', event: 'modified' }),
     ],
+    [one(100), one(30), expect.anything()],
+  ],
+  [
+    'of recovered events count only from sensing to publication',
+    [eventAt({ notified: 900, received: 1_000 }, { source: 'reconcile' })],
+    [one(100), null, null],
+  ],
+  [
+    'may be negative, and are unknown without a date',
     [
-      'of a notification without a record use the record of its product',
-      [
-        eventAt({ notified: 130, received: 131 }, withoutRecord),
-        eventAt({ notified: 160, received: 163 }, { id: 'a', event: 'modified' }),
-      ],
-      [one(100), one(30), expect.anything()],
+      eventAt({ sensed: 120, notified: 90, received: 88.5 }),
+      { ...unpublished, record: { ...record, Id: 'b' } },
+      eventAt({ notified: null, received: 100 }, { record: { Id: 'c' } }),
+      eventAt({ notified: null, received: 100 }, { ...withoutRecord, productId: 'd' }),
     ],
-    [
-      'of recovered events count only from sensing to publication',
-      [eventAt({ notified: 900, received: 1_000 }, { source: 'reconcile' })],
-      [one(100), null, null],
-    ],
-    [
-      'may be negative, and are unknown without a date',
-      [
-        eventAt({ sensed: 120, notified: 90, received: 88.5 }),
-        { ...unpublished, record: { ...record, Id: 'b' } },
-        eventAt({ notified: null, received: 100 }, { record: { Id: 'c' } }),
-        eventAt({ notified: null, received: 100 }, { ...withoutRecord, productId: 'd' }),
-      ],
-      [one(-20), one(-10), one(-1.5)],
-    ],
-  ])('%s', async (_name, events, stages) => {
-    const { total } = await timelinessOf(events);
-    const expected = delayStages.map((stage, i) => [stage, stages[i]]);
-    expect(total).toMatchObject(Object.fromEntries(expected));
-  });
+    [one(-20), one(-10), one(-1.5)],
+  ],
+])('the delays %s', async (_name, events, stages) => {
+  const { total } = await timelinessOf(events);
+  const expected = delayStages.map((stage, i) => [stage, stages[i]]);
+  expect(total).toMatchObject(Object.fromEntries(expected));
 });
 
 /** Stores pushes of a subscription whose events happened this many microseconds before receipt. */
@@ -193,43 +191,41 @@ async function deliverLate(
   await store.accept({ ...delivery, receivedAtUs: startUs });
 }
 
-describe('percentiles of delays', () => {
-  it('are of the nearest rank, within 1 %', async () => {
-    const context = await openProductContext();
-    const delayUs = fc.oneof(
-      fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
-      fc.integer({ min: 0, max: 3 }),
-      // Seconds of the years 0000 to 9999: larger than exact numbers.
-      fc.integer({ min: -250_000_000_000, max: 60_000_000_000 }).map((one) => one * 1_000_000),
-    );
-    const cases = [
-      ...fc.sample(fc.array(delayUs, { minLength: 1, maxLength: 250 }), 40),
-      ...fc.sample(fc.array(delayUs, { minLength: 2_100, maxLength: 2_100 }), 1),
-    ];
-    for (const [i, delaysUs] of cases.entries()) await deliverLate(context, `case-${i}`, delaysUs);
-    await catchUpIndex({ dataDir: context.dataDir });
-    for (const [i, delaysUs] of cases.entries()) {
-      // The smallest value that at least this percentage of all values does not exceed.
-      const ranked = (percent: number) => {
-        const isEnough = (us: number) =>
-          delaysUs.filter((other) => other <= us).length * 100 >= percent * delaysUs.length;
-        return Math.min(...delaysUs.filter(isEnough)) / 1e6;
-      };
-      const query = { ...always, subscription: `case-${i}` };
-      const found = (await context.products.timeliness(query)).total.notificationToReceipt;
-      expect(found).toMatchObject({
-        count: delaysUs.length,
-        negative: delaysUs.filter((us) => us < 0).length,
-        max: Math.max(...delaysUs) / 1e6,
-      });
-      for (const [percent, shown = Number.NaN] of [
-        [50, found?.p50],
-        [90, found?.p90],
-        [99, found?.p99],
-      ] as const) {
-        const exact = ranked(percent);
-        expect(Math.abs(shown - exact)).toBeLessThanOrEqual(0.01 * Math.abs(exact));
-      }
+it('percentiles of delays are of the nearest rank, within 1 %', async () => {
+  const context = await openProductContext();
+  const delayUs = fc.oneof(
+    fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
+    fc.integer({ min: 0, max: 3 }),
+    // Seconds of the years 0000 to 9999: larger than exact numbers.
+    fc.integer({ min: -250_000_000_000, max: 60_000_000_000 }).map((one) => one * 1_000_000),
+  );
+  const cases = [
+    ...fc.sample(fc.array(delayUs, { minLength: 1, maxLength: 250 }), 40),
+    ...fc.sample(fc.array(delayUs, { minLength: 2_100, maxLength: 2_100 }), 1),
+  ];
+  for (const [i, delaysUs] of cases.entries()) await deliverLate(context, `case-${i}`, delaysUs);
+  await catchUpIndex({ dataDir: context.dataDir });
+  for (const [i, delaysUs] of cases.entries()) {
+    // The smallest value that at least this percentage of all values does not exceed.
+    const ranked = (percent: number) => {
+      const isEnough = (us: number) =>
+        delaysUs.filter((other) => other <= us).length * 100 >= percent * delaysUs.length;
+      return Math.min(...delaysUs.filter(isEnough)) / 1e6;
+    };
+    const query = { ...always, subscription: `case-${i}` };
+    const found = (await context.products.timeliness(query)).total.notificationToReceipt;
+    expect(found).toMatchObject({
+      count: delaysUs.length,
+      negative: delaysUs.filter((us) => us < 0).length,
+      max: Math.max(...delaysUs) / 1e6,
+    });
+    for (const [percent, shown = Number.NaN] of [
+      [50, found?.p50],
+      [90, found?.p90],
+      [99, found?.p99],
+    ] as const) {
+      const exact = ranked(percent);
+      expect(Math.abs(shown - exact)).toBeLessThanOrEqual(0.01 * Math.abs(exact));
     }
-  }, 20_000);
-});
+  }
+}, 20_000);

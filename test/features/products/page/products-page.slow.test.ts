@@ -142,21 +142,19 @@ describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
     });
   });
 
-  describe('the page of a product', () => {
-    it('shows its state, footprint, notifications and links', async () => {
-      const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
-      const { page, problems } = await open(`/products/${product?.Id.toUpperCase()}`);
-      expect(await page.locator('h1').innerText()).toBe(product?.Name);
-      const text = await page.locator('main').innerText();
-      expect(text).toMatch(/state\s+exists/);
-      expect(text).toMatch(/cloud cover\s+[\d.]+ %/);
-      expect(text).toContain(`earshot query --product-id=${product?.Id} --body`);
-      expect(await page.locator('.small-map .footprint').count()).toBe(1);
-      const notifications = page.getByRole('region', { name: 'Notifications about the product' });
-      expect(await notifications.locator('tbody tr').innerText()).toMatch(/created.*alps.*push/s);
-      await follow(page, page.getByRole('link', { name: 'Neighbours on the map' }));
-      await page.locator('.map-selection a', { hasText: product?.Name ?? '' }).waitFor();
-      expect(problems).toEqual([]);
-    });
+  it('the page of a product shows its state, footprint, notifications and links', async () => {
+    const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
+    const { page, problems } = await open(`/products/${product?.Id.toUpperCase()}`);
+    expect(await page.locator('h1').innerText()).toBe(product?.Name);
+    const text = await page.locator('main').innerText();
+    expect(text).toMatch(/state\s+exists/);
+    expect(text).toMatch(/cloud cover\s+[\d.]+ %/);
+    expect(text).toContain(`earshot query --product-id=${product?.Id} --body`);
+    expect(await page.locator('.small-map .footprint').count()).toBe(1);
+    const notifications = page.getByRole('region', { name: 'Notifications about the product' });
+    expect(await notifications.locator('tbody tr').innerText()).toMatch(/created.*alps.*push/s);
+    await follow(page, page.getByRole('link', { name: 'Neighbours on the map' }));
+    await page.locator('.map-selection a', { hasText: product?.Name ?? '' }).waitFor();
+    expect(problems).toEqual([]);
   });
 });

@@ -4,7 +4,6 @@
  */
 import { describe, expect } from 'vitest';
 import { AppError } from '../../src/core/terms/app-error.ts';
-import type { Intake } from '../../src/core/terms/ports.ts';
 import { collect } from '../helpers/deliveries.ts';
 import {
   type Answer,
@@ -12,7 +11,7 @@ import {
   expectStillAcceptsNotifications,
   goodNotification,
 } from './raw-client.ts';
-import { it, startReceiverWith, type TestReceiver } from './running-receiver.ts';
+import { it, type TestReceiver } from './running-receiver.ts';
 
 const none = { notifications: 0, duplicates: 0, quarantined: 0 };
 
@@ -127,34 +126,33 @@ describe('a body that is not a notification', () => {
 });
 
 describe('a store that fails', () => {
-  const failing = (error: Error): Intake => ({
-    accept: () => Promise.reject(error),
-    checkWritable: () => Promise.reject(error),
-  });
+  const failWith = ({ store }: TestReceiver, error: Error) => {
+    store.accept = () => Promise.reject(error);
+    store.checkWritable = () => Promise.reject(error);
+  };
 
   it.for(['GET', 'HEAD', 'POST'])(
     'for want of space is answered 503 with Retry-After to %s, without its reason',
-    async (method) => {
-      const full = new AppError('unavailable', 'disk /var/lib/earshot is full');
-      const stub = await startReceiverWith(failing(full));
+    async (method, { receiver }) => {
+      failWith(receiver, new AppError('unavailable', 'disk /var/lib/earshot is full'));
       const body = method === 'POST' ? { body: goodNotification().body } : {};
-      const answer = await exchange(stub, { method, ...body });
+      const answer = await exchange(receiver, { method, ...body });
       expect(answer.status).toBe(503);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.body).not.toContain('disk');
-      expect(JSON.stringify(stub.log)).toContain('failed to store notification');
-      expect(stub.outcomes).toEqual(['unavailable']);
+      expect(JSON.stringify(receiver.log)).toContain('failed to store notification');
     },
   );
 
-  it('by an internal error is answered 500 without its reason', async () => {
-    const stub = await startReceiverWith(failing(new TypeError('secret internals')));
-    const answer = await exchange(stub, { body: goodNotification().body });
+  it('by an internal error is answered 500 without its reason', async ({ receiver }) => {
+    failWith(receiver, new TypeError('secret internals'));
+    const answer = await exchange(receiver, { body: goodNotification().body });
     const { requestId, ...problem } = JSON.parse(answer.body);
     expect(problem).toMatchObject({ status: 500, title: 'Internal error' });
     expect(answer.body).not.toMatch(/secret|TypeError|at /);
     const fields = expect.objectContaining({ requestId });
-    expect(stub.log).toContainEqual({ level: 'error', message: 'request failed', fields });
+    const line = { level: 'error', message: 'request failed', fields };
+    expect(receiver.log).toContainEqual(line);
   });
 });
 

@@ -3,16 +3,12 @@
  * automatically.
  */
 
-import { randomUUID } from 'node:crypto';
 import { onTestFinished, test } from 'vitest';
-import { type Listener, startListener } from '../../src/core/http/listener.ts';
-import type { CredentialPair, Intake } from '../../src/core/terms/ports.ts';
-import { createReceiverApp, type Outcome } from '../../src/receiver/app.ts';
-import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
+import type { CredentialPair } from '../../src/core/terms/ports.ts';
 import { serve } from '../../src/receiver/serve.ts';
 import type { Store } from '../../src/store/store.ts';
 import { testIo } from '../helpers/fake-io.ts';
-import { createKeyPair, writeKeyPair } from '../helpers/key-pair.ts';
+import { writeKeyPair } from '../helpers/key-pair.ts';
 import { type LogLine, recordingLog } from '../helpers/recording-log.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { serveConfig } from './serve-config.ts';
@@ -56,33 +52,3 @@ export async function startReceiver(
 
 /** A test with its own receiver, started on first use. */
 export const it = test.extend('receiver', () => startReceiver());
-
-export interface StubReceiver extends Endpoint {
-  listener: Listener;
-  log: LogLine[];
-  outcomes: Outcome[];
-}
-
-/** Starts the receiver's app and listener with the test's own intake. */
-export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
-  const { caPem, keyPair } = await createKeyPair();
-  const { log: logger, lines } = recordingLog();
-  const outcomes: Outcome[] = [];
-  const app = createReceiverApp({
-    intake,
-    checkCredentials: createCredentialCheck([goodPair]),
-    log: logger,
-    nowUs: () => 0,
-    newRequestId: randomUUID,
-    observe: (outcome) => outcomes.push(outcome),
-  });
-  const listener = await startListener({
-    fetch: app.fetch,
-    listen: { host: '127.0.0.1', port: 0 },
-    answersHalfClosed: true,
-    listenVariable: 'EARSHOT_LISTEN',
-    keyPair,
-  });
-  onTestFinished(() => listener.close(0));
-  return { port: listener.address.port, caPem, listener, log: lines, outcomes };
-}

@@ -18,15 +18,12 @@ export interface StartedProgram extends Endpoint {
   openStore(): StoreReader;
 }
 
-/**
- * Resolves when it accepts notifications. Killed when the test has finished. `nodeOptions` precede
- * the script.
- */
-export async function startProgram(nodeOptions: string[] = []): Promise<StartedProgram> {
+/** Resolves when it accepts notifications. Killed when the test has finished. */
+export async function startProgram(): Promise<StartedProgram> {
   const { ca, dataDir, start } = await createReceiverContext(temporaryDirectory());
   const { username, password } = goodPair;
   const pair = { EARSHOT_ENDPOINT_USERNAME: username, EARSHOT_ENDPOINT_PASSWORD: password };
-  const { child, exit, pid, port, log } = await start(pair, nodeOptions);
+  const { child, exit, pid, port, log } = await start(pair);
   return {
     port,
     caPem: ca,

@@ -36,11 +36,8 @@ export function keptRows(dataDir: string): KeptRow[] {
 }
 
 /** Creates a store with these bodies at positions from 1 on, each in a pack of its own, as if they had come one by one. */
-export async function openSinglesStore(
-  bodies: readonly Buffer[],
-  options: { dataDir?: string } = {},
-): Promise<OpenedStore> {
-  const opened = await openSqliteStore(options);
+export async function openSinglesStore(bodies: readonly Buffer[]): Promise<OpenedStore> {
+  const opened = await openSqliteStore();
   await Promise.all(bodies.map((body) => opened.store.accept(delivery(body))));
   inFile(opened.dataDir, (database) => {
     database.exec('DELETE FROM body');

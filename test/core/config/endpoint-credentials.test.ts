@@ -18,6 +18,7 @@ import { fakeIntervals } from '../../helpers/fast-seconds.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { serveConfig } from '../../receiver/serve-config.ts';
 import { minimalEnv, refusalOf, wholeTextOf } from './environment.ts';
 
 const secret = 'hunter2-not-to-be-shown';
@@ -111,25 +112,13 @@ const secrets = /and-secret/;
 /** Documented are one or two seconds; a busy machine may take longer. */
 const noticed = { timeout: 10_000, interval: 200 };
 
-/**
- * Starts with the first pair in the file; `meanwhile` runs between reading the configuration and
- * serving.
- */
-async function startReceiver(
-  options: { meanwhile?: (path: string) => void; env?: Record<string, string> } = {},
-) {
+/** Starts with the first pair in the file. */
+async function startReceiver() {
   const dataDir = temporaryDirectory();
   const path = join(dataDir, credentialsFileName);
-  await writeCredentialsFile(dataDir, [first]);
-  const env = {
-    EARSHOT_TLS: 'off',
-    EARSHOT_LISTEN: '127.0.0.1:0',
-    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
-    EARSHOT_DATA_DIR: dataDir,
-    ...options.env,
-  };
-  const config = loadServed({ settings, env, readFile: () => '' }, true);
-  options.meanwhile?.(path);
+  const pairs = [first];
+  await writeCredentialsFile(dataDir, pairs);
+  const config = serveConfig({ dataDir, credentials: { source: 'file', pairs } });
   const { log: logger, lines: log } = recordingLog();
   const receiver = await serve(config, logger, testIo({ nowUs: () => Date.now() * 1000 }));
   onTestFinished(() => receiver.close());

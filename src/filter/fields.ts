@@ -170,12 +170,6 @@ export const orderableFields = {
 
 export type OrderableField = (typeof orderableFields)[Entity][number];
 
-/** Finds a property for `$orderby` by name, ignoring case; returns the published spelling. */
-export function findOrderableField(entity: Entity, name: string): OrderableField | undefined {
-  const lower = name.toLowerCase();
-  return orderableFields[entity].find((one) => one.toLowerCase() === lower);
-}
-
 /**
  * Type and collections of the published attributes: recorded responses of `GET /odata/v1/Attributes(<collection>)`, as
  * CDSETool/CDSETool stores them (src/cdsetool/_attributes.py, commit c4abbff33d). New attributes appear without notice,

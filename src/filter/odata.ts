@@ -7,8 +7,8 @@ import {
   type Expandable,
   expandable,
   expandables,
-  findOrderableField,
   type OrderableField,
+  orderableFields,
   selectable,
 } from './fields.ts';
 import {
@@ -62,7 +62,7 @@ export function readQueryOptions(
   const items: ValidationItem[] = [];
   const top = readWhole(params, '$top', defaults.top, topMax, items);
   const skip = readWhole(params, '$skip', 0, skipMax, items);
-  const count = readTruth(params, '$count', items);
+  const count = readCount(params, items);
   if (items.length > 0) throw new ODataRefusal(422, 'Invalid numbers or Booleans.', items);
   refuseMisspelled(params);
   const twice = single.find((name) => params.getAll(name).length > 1);
@@ -103,7 +103,7 @@ const directions: readonly Direction[] = ['asc', 'desc'];
 function readOrder(text: string, entity: Entity) {
   if (text.trim() === '') return null;
   const [name = '', word = 'asc', ...rest] = text.trim().split(/\s+/);
-  const field = findOrderableField(entity, name);
+  const field = orderableFields[entity].find((one) => one.toLowerCase() === name.toLowerCase());
   const direction = directions.find((one) => one === word.toLowerCase());
   if (field !== undefined && direction !== undefined && rest.length === 0) {
     return { field, direction };
@@ -162,11 +162,11 @@ function readWhole(
 }
 
 /** Reads `$count`: True, true, 1, False, false or 0, as documented by the vendor. */
-function readTruth(params: URLSearchParams, name: string, items: ValidationItem[]): boolean {
-  const input = params.get(name) ?? 'false';
+function readCount(params: URLSearchParams, items: ValidationItem[]): boolean {
+  const input = params.get('$count') ?? 'false';
   if (!/^(?:true|1|false|0)$/i.test(input)) {
     const msg = 'Input should be a valid boolean, unable to interpret input';
-    items.push({ type: 'bool_parsing', loc: ['query', name], msg, input });
+    items.push({ type: 'bool_parsing', loc: ['query', '$count'], msg, input });
   }
   return /^(?:true|1)$/i.test(input);
 }
@@ -253,11 +253,6 @@ export function readProductPath(resource: string) {
 /** Returns the collection of `/Attributes(<collection>)`; null for other paths. */
 export function readAttributesPath(resource: string): string | null {
   return /^\/Attributes(?:\(|%28)([\w-]{1,100})(?:\)|%29)$/.exec(resource)?.[1] ?? null;
-}
-
-/** Message for a collection without published attributes. */
-export function unknownAttributes(collection: string): string {
-  return `No attributes of the collection ${collection} are known.`;
 }
 
 /** Message for an unknown id, in the catalogue's form for subscriptions (facts, catalogue 1.4). */

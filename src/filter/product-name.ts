@@ -86,18 +86,17 @@ const conventions: readonly Convention[] = [
   {
     form: /^S(?<mission>3)(?<serial>[A-Z])_(?<type>[A-Z]{2}_(?<level>[0-2_])_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_\d{8}T\d{6}_(?:\d{4}_\d{3}_(?<relative>\d{3})_(?:\d{4}|____)|[A-Z_]{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?:NR|ST|NT)_\d{3}(?:\.SEN3)?$/,
     read: ({ type = '' }) => {
-      const content = lookup(sentinel3Contents, type);
-      return content === null
-        ? null
-        : { content, instrument: sentinel3Instruments[type.slice(0, 2)] ?? null };
+      const content = sentinel3Contents[type];
+      const instrument = sentinel3Instruments[type.slice(0, 2)] ?? null;
+      return content === undefined ? null : { content, instrument };
     },
   },
   {
     form: /^S(?<mission>5P)_(?:NRTI|OFFL|RPRO)_(?<type>L(?<level>1B|2_)_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{5})_\d\d_\d{6}_\d{8}T\d{6}(?:\.nc)?$/,
     read: ({ type = '' }) => {
       const [, band] = /^L1B_RA_BD([1-8])$/.exec(type) ?? [];
-      const content = band ? `Earth radiance in band ${band}` : lookup(sentinel5pContents, type);
-      return content === null ? null : { content, instrument: 'TROPOMI' };
+      const content = band ? `Earth radiance in band ${band}` : sentinel5pContents[type];
+      return content === undefined ? null : { content, instrument: 'TROPOMI' };
     },
   },
   // Auxiliary files valid from a given time until they are replaced by a newer one of the same kind.
@@ -132,8 +131,8 @@ const conventions: readonly Convention[] = [
 ];
 
 function readAuxiliary({ type = '' }: Groups): Partial<NamedProduct> | null {
-  const content = lookup(auxiliaryContents, type);
-  return content === null ? null : { content, auxiliary: true };
+  const content = auxiliaryContents[type];
+  return content === undefined ? null : { content, auxiliary: true };
 }
 
 /** Longer than the longest name of any convention. */
@@ -169,11 +168,6 @@ function timeUs(text: string | undefined): number | null | undefined {
   if (text === undefined) return null;
   const [, date, ...time] = /^(\d{8})T(\d\d)(\d\d)(\d\d)$/.exec(text) ?? [];
   return parseDate(`${date?.replace(/(..)(..)$/, '-$1-$2')}T${time.join(':')}`)?.us;
-}
-
-/** Returns the entry of a table for a code of any form; null without one. */
-function lookup(table: Readonly<Record<string, string>>, code: string): string | null {
-  return Object.hasOwn(table, code) ? (table[code] ?? null) : null;
 }
 
 const modes: Readonly<Record<string, string>> = {

@@ -30,7 +30,6 @@ import {
   recordAnswer,
   refusalBody,
   skipMax,
-  unknownAttributes,
   unknownProduct,
 } from '../../filter/odata.ts';
 import {
@@ -206,7 +205,9 @@ function withContext(body: FoundProduct['record'], root: string): object {
 
 function answerAttributes(collection: string): Response {
   const attributes = attributesOf(collection);
-  if (attributes === null) throw new ODataRefusal(404, unknownAttributes(collection));
+  if (attributes === null) {
+    throw new ODataRefusal(404, `No attributes of the collection ${collection} are known.`);
+  }
   return Response.json(attributes);
 }
 

@@ -47,20 +47,20 @@ const unsupported = /^\$?(?:search|apply|compute|deltatoken|index)$/i;
 /**
  * Ignores unknown options, as the catalogue does, but refuses a misspelled one: ignoring it would return everything.
  * `$expand` and `$select` may be lists and be repeated; any other repeated option is refused (OData 4.01, part 1,
- * 11.2.1). Unsupported options are refused first (501), then invalid numbers and Booleans, all together (422), then the rest, one at a time (400):
- * throws `ODataRefusal`.
+ * 11.2.1). Throws `ODataRefusal`: first for unsupported options (501), then for invalid numbers and Booleans, all together
+ * (422), then for the rest, one at a time (400).
  */
 export function readQueryOptions(
   params: URLSearchParams,
   entity: Entity,
-  defaults: { readonly top: number } = { top: topDefault },
+  topByDefault = topDefault,
 ): QueryOptions {
   const unknown = [...params.keys()].find((name) => unsupported.test(name));
   if (unknown !== undefined) {
     throw new ODataRefusal(501, `The option ${unknown} is not supported. Use $filter.`);
   }
   const items: ValidationItem[] = [];
-  const top = readWhole(params, '$top', defaults.top, topMax, items);
+  const top = readWhole(params, '$top', topByDefault, topMax, items);
   const skip = readWhole(params, '$skip', 0, skipMax, items);
   const count = readCount(params, items);
   if (items.length > 0) throw new ODataRefusal(422, 'Invalid numbers or Booleans.', items);

@@ -105,7 +105,7 @@ function odataFailure(error: unknown, requestId: string): Response {
 
 /** Refuses a request before it is routed, as the catalogue does. */
 function refused(
-  { status, detail, requestId }: Omit<Refusal, 'title'>,
+  { status, detail, requestId }: Refusal,
   headers: Record<string, string>,
 ): Response {
   const body = { detail: status === 404 ? invalidPath : detail };
@@ -188,7 +188,7 @@ async function answerOData(resource: string, source: ODataSource): Promise<Respo
 async function answerFilterList(text: string, source: ODataSource): Promise<Response> {
   const list = readFilterList(text);
   const entity = 'Products';
-  const read = readQueryOptions(source.url.searchParams, entity, { top: filterListNamesMax });
+  const read = readQueryOptions(source.url.searchParams, entity, filterListNamesMax);
   const options = { ...read, filter: joined('and', [list, read.filter]) };
   return answerList({ ...source, entity, options });
 }

@@ -3,8 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRandom } from '../src/sandbox/clock.ts';
-import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
-import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
+import {
+  createIdentify,
+  type NotificationEvent,
+  pushBody,
+} from '../src/sandbox/delivery/notification.ts';
+import {
+  type CatalogueProduct,
+  createProductGenerator,
+} from '../src/sandbox/products/product-generator.ts';
 import { defineBenchmark } from './harness.ts';
 
 /** Version to train. For a new one, increase it, and import the written file in src/store/bodies/bodies.ts. */
@@ -64,21 +71,19 @@ const eventShares = { modified: 0.1, deleted: 0.1 };
 function* samples(): Generator<Buffer> {
   const random = createRandom(seed);
   const generator = createProductGenerator({ seed });
-  let builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
+  let identify = createIdentify(random.uuid(), random);
   for (let index = 0; index < sampleCount; index += 1) {
-    if (index % perSubscription === 0) {
-      builder = createNotificationBuilder({ subscriptionId: random.uuid(), random });
-    }
+    if (index % perSubscription === 0) identify = createIdentify(random.uuid(), random);
     const publishedMs = Math.floor(firstMs + index * intervalMs);
     const atMs = publishedMs + noticeMs;
     const created = generator.next(publishedMs);
     const drawn = random.next();
+    const bodyOf = (event: NotificationEvent, product: CatalogueProduct) =>
+      pushBody(identify({ event, product, atMs }), product);
     if (drawn < eventShares.modified) {
-      const product = generator.modified(created, atMs);
-      yield builder.build({ event: 'modified', product, atMs }).body;
+      yield bodyOf('modified', generator.modified(created, atMs));
     } else if (drawn < eventShares.modified + eventShares.deleted) {
-      const product = generator.deleted(created, atMs);
-      yield builder.build({ event: 'deleted', product, atMs }).body;
-    } else yield builder.build({ event: 'created', product: created, atMs }).body;
+      yield bodyOf('deleted', generator.deleted(created, atMs));
+    } else yield bodyOf('created', created);
   }
 }

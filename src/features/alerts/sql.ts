@@ -1,7 +1,6 @@
 /** Table of alerts, with the state that each notification channel has accepted. */
 
 import type { Alert, AlertFinding } from '../../core/terms/evaluation.ts';
-import type { AlertChannel } from '../../core/terms/ports.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
 import type { AlertQuery, AlertReader, Alerts, ListedAlert } from './terms.ts';
 
@@ -81,14 +80,15 @@ export const writes = {
   /** Raises, updates and resolves only the alerts whose keys are in `checked` or `findings`. */
   settleFindings(
     database: Database,
-    { checked, findings, channels, atUs }: Options<'settleFindings'>,
+    options: Options<'settleFindings'>,
   ): { raised: Alert[]; resolved: Alert[] } {
+    const { checked, findings, atUs } = options;
     const found = new Map(findings.map((finding) => [keyOf(finding), finding]));
     const raised: Alert[] = [];
     const resolved: Alert[] = [];
     for (const finding of found.values()) {
       const before = activeAlert(database, finding);
-      const alert = raise(database, finding, { before, channels, atUs });
+      const alert = raise(database, finding, before, options);
       const isWorse = alert.level === 'critical' && before?.level !== 'critical';
       if (before === null || isWorse) raised.push(alert);
     }
@@ -136,11 +136,8 @@ function activeAlert(database: Database, { kind, subject }: Subject): ListedAler
 function raise(
   database: Database,
   finding: AlertFinding,
-  {
-    before,
-    channels,
-    atUs,
-  }: { before: ListedAlert | null; channels: readonly AlertChannel[]; atUs: number },
+  before: ListedAlert | null,
+  { channels, atUs }: Options<'settleFindings'>,
 ): Alert {
   const isAgain = before?.level === 'warning' && finding.level === 'critical';
   const known = (before?.channels ?? []).map((one) =>

@@ -8,12 +8,13 @@ import { createRandom, type Random, type SandboxClock } from '../clock.ts';
 import type { CatalogueProduct } from '../products/product-generator.ts';
 import type { Faults, LiveFaults } from '../settings.ts';
 import {
-  createNotificationBuilder,
+  createIdentify,
   type DeliveryEntry,
   type DeliveryRecord,
   isSuccess,
   type NotificationEvent,
   planShape,
+  pushBody,
 } from './notification.ts';
 
 export interface DispatcherOptions {
@@ -83,10 +84,11 @@ export function createDispatcher(options: DispatcherOptions) {
       product: CatalogueProduct,
       atMs: number,
     ): number => {
-      const { builder, random, agent } = recipientOf(subscription);
+      const { identify, random, agent } = recipientOf(subscription);
       const rates = faults.current();
       const shape = planShape(rates, random);
-      const { body, ...key } = builder.build({ event, product, atMs, shape });
+      const key = identify({ event, product, atMs, shape });
+      const body = pushBody(key, product, shape);
       const sequence = record.open(key);
       const plan = planDelivery(rates, random, retryDelaysMs.length + 1);
       const task = { sequence, body, plan, subscription, agent };
@@ -120,7 +122,7 @@ export function createDispatcher(options: DispatcherOptions) {
   };
 }
 
-/** Creates the lookup of a subscription's connections, builder and draws. */
+/** Creates the lookup of a subscription's connections, identities and draws. */
 function createRecipients({ seed, trustedCaPems, signal }: DispatcherOptions) {
   const create = ({ id: subscriptionId }: PushSubscription) => {
     const random = createRandom((seed ^ Number.parseInt(subscriptionId.slice(0, 8), 16)) | 0);
@@ -132,8 +134,8 @@ function createRecipients({ seed, trustedCaPems, signal }: DispatcherOptions) {
       rejectUnauthorized: true,
     });
     signal.addEventListener('abort', () => agent.destroy(), { once: true });
-    const builder = createNotificationBuilder({ subscriptionId, random: createRandom(~seed) });
-    return { builder, random, agent };
+    const identify = createIdentify(subscriptionId, createRandom(~seed));
+    return { identify, random, agent };
   };
   let secureContext: SecureContext | undefined;
   const recipients = new WeakMap<PushSubscription, ReturnType<typeof create>>();

@@ -33,18 +33,14 @@ export interface NotificationKey {
   readonly notificationDate: string;
 }
 
-/** Creates the builder of one subscription's notifications. Equal seeds and times give equal bytes. */
-export function createNotificationBuilder({
-  subscriptionId,
-  random,
-}: {
-  subscriptionId: string;
-  random: Random;
-}) {
+/**
+ * Returns a function that draws the identities of one subscription's notifications. Equal seeds and times give equal ones.
+ * The AckId is that of an entry in a stream: `<unix ms>-<sequence>:<subscription>`.
+ */
+export function createIdentify(subscriptionId: string, random: Random) {
   let latestMs = 0;
   let sequence = 0;
-  /** Draws the identity. The AckId is that of an entry in a stream: `<unix ms>-<sequence>:<subscription>`. */
-  const identify = ({ event, product, atMs, shape }: NotificationInput): NotificationKey => {
+  return ({ event, product, atMs, shape }: NotificationInput): NotificationKey => {
     sequence = atMs === latestMs ? sequence + 1 : 0;
     latestMs = atMs;
     const entryId = Buffer.from(`${atMs}-${sequence}:${subscriptionId}`).toString('base64');
@@ -57,16 +53,16 @@ export function createNotificationBuilder({
       notificationDate: new Date(atMs).toISOString().replace('Z', `${extraDigits}Z`),
     };
   };
-  return {
-    identify,
-    /** Builds a notification with its request body: JSON in UTF-8. */
-    build: (input: NotificationInput): NotificationKey & { readonly body: Buffer } => {
-      const key = identify(input);
-      const { arrayBody = false, ...shape } = input.shape ?? {};
-      const document = notificationDocument(key, input.product, { ...shape, eventAbsent: false });
-      return { ...key, body: Buffer.from(JSON.stringify(arrayBody ? [document] : document)) };
-    },
-  };
+}
+
+/** Returns the body of a push: JSON in UTF-8. */
+export function pushBody(
+  key: NotificationKey,
+  product: NotifiedProduct,
+  { arrayBody, ...shape }: Partial<Shape> = {},
+): Buffer {
+  const document = notificationDocument(key, product, { ...shape, eventAbsent: false });
+  return Buffer.from(JSON.stringify(arrayBody ? [document] : document));
 }
 
 const liveContext = '$metadata#Products(Attributes(),Assets(),Locations())/$entity';

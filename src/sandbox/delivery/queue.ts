@@ -4,7 +4,7 @@ import { createRandom, type SandboxClock } from '../clock.ts';
 import type { StoredProduct } from '../publishing/ledger.ts';
 import type { LiveFaults, LiveServiceSettings } from '../settings.ts';
 import {
-  createNotificationBuilder,
+  createIdentify,
   type DeliveryRecord,
   type NotificationEvent,
   notificationDocument,
@@ -56,7 +56,7 @@ export function createQueues(options: QueuesOptions) {
 function createQueue({ id: subscriptionId }: Subscription, options: QueuesOptions) {
   const { record, clock, liveSettings, faults } = options;
   const random = createRandom((options.seed ^ Number.parseInt(subscriptionId.slice(0, 8), 16)) | 0);
-  const builder = createNotificationBuilder({ subscriptionId, random });
+  const identify = createIdentify(subscriptionId, random);
   // By sequence in the delivery record, oldest first. A map removes the oldest fast; an array moves all others.
   const entries = new Map<number, QueueEntry>();
   let lastPage: [number, QueueEntry][] = [];
@@ -87,9 +87,7 @@ function createQueue({ id: subscriptionId }: Subscription, options: QueuesOption
     /** Adds an entry. Returns its sequence in the delivery record. */
     add: (event: NotificationEvent, product: StoredProduct, atMs: number): number => {
       const shape = { ...planShape(faults.current(), random), ackIdAbsent: false };
-      const sequence = record.open(
-        builder.identify({ event, product: product.record, atMs, shape }),
-      );
+      const sequence = record.open(identify({ event, product: product.record, atMs, shape }));
       entries.set(sequence, { atMs, product, shape });
       limit();
       return sequence;

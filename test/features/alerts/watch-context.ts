@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../../src/admin/account.ts';
 import { type AnyWatch, type StatusPart, watchOne } from '../../../src/core/status/status.ts';
+import { dayUs, hourUs, minuteUs } from '../../../src/core/terms/dates.ts';
 import type { Alert } from '../../../src/core/terms/evaluation.ts';
 import type { DiskSpace } from '../../../src/core/terms/ports.ts';
 import { createWatchMemory, type WatchDeps, watchOnce } from '../../../src/features/alerts/job.ts';
@@ -25,9 +26,7 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { settingWith } from '../../receiver/serve-config.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 
-export const hourUs = 3_600_000_000;
-export const dayUs = 24 * hourUs;
-export const minuteUs = 60_000_000;
+export { dayUs, hourUs, minuteUs };
 /** A Thursday at midnight. */
 export const beginUs = Math.floor(1_795_000_000_000_000 / (7 * dayUs)) * 7 * dayUs;
 

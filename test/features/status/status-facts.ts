@@ -2,14 +2,14 @@
 
 import type { Registration } from '../../../src/admin/account.ts';
 import type { StatusFacts } from '../../../src/core/status/status.ts';
+import { dayUs, hourUs, minuteUs } from '../../../src/core/terms/dates.ts';
 import type { Alert } from '../../../src/core/terms/evaluation.ts';
 import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { view } from '../alerts/watch-context.ts';
 
-export const minuteUs = 60_000_000;
-export const hourUs = 60 * minuteUs;
-export const dayUs = 24 * hourUs;
+export { dayUs, hourUs, minuteUs };
+
 const gibibyte = 2 ** 30;
 
 export type Facts = { -readonly [Field in keyof StatusFacts]: StatusFacts[Field] };

@@ -32,25 +32,10 @@ describe('earshot register', () => {
     expect(await context.receiver.store.administration.gaps()).toEqual([]);
   });
 
-  it('counts unmanaged subscriptions, and changes nothing if too many would run', async ({
-    context,
-  }) => {
-    const others = [
-      context.sandbox.addSubscription(unmanaged('a')),
-      context.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
-    ];
-    await expectEnd(context.run(registered), 1, 'it may have 2 running subscriptions');
-    expect(creations(context)).toBe(0);
-    await expectEnd(context.run([...registered, '--status', 'paused']), 0);
-    expect(context.sandbox.subscriptions().slice(0, 2)).toEqual(others);
-    expect(rows(context)[2]).toMatchObject({ name: 'default', status: 'paused' });
-  });
-
   it('keeps what flags registered next to others, without a suggestion to delete it', async ({
     context,
   }) => {
-    await context.run(registered);
-    await context.run('subscriptions pause default');
+    await expectEnd(context.run([...registered, '--status', 'paused']), 0);
     const second = ['register', '--subscription', 'ice', '--filter', otherFilter, '--yes'];
     const { out } = await expectEnd(context.run(second), 0);
     expect(rows(context).map(({ status }) => status)).toEqual(['paused', 'running']);

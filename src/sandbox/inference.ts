@@ -61,7 +61,6 @@ const requestSchema = z.looseObject({
 
 /** Answers by the specification (Endpoints, Authentication); its errors have the usual form of such servers. */
 async function answerTo({ req }: Context, liveSettings: LiveInferenceSettings): Promise<Answered> {
-  const { next } = liveSettings.current();
   if (req.path !== '/openai/v1/chat/completions') {
     return failed('refused', 404, `Unknown path: ${req.path}.`);
   }
@@ -75,7 +74,7 @@ async function answerTo({ req }: Context, liveSettings: LiveInferenceSettings): 
   if (!project.models.some((one) => one === model)) {
     return failed('refused', 404, 'The model does not exist or you do not have access to it.');
   }
-  const fault = takeNext(inferenceFaults, next);
+  const fault = takeNext(inferenceFaults, liveSettings.current().next);
   if (fault === 'hang') return { outcome: fault, answer: null };
   if (fault === 'rateLimited') {
     return failed(fault, 429, 'Rate limit reached for requests.', { 'Retry-After': '20' });

@@ -133,7 +133,6 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
       const matching = subscriptions
         .list()
         .filter(({ events, matches }) => events.includes(event) && matches(product));
-      // Before the start there is no subscription: events of a past have no deliveries.
       if (matching.length === 0) return;
       const running = matching.filter(({ status }) => status === 'running');
       entry.deliveries = running.map((one) =>

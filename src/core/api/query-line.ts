@@ -163,7 +163,7 @@ export function sent({ env }: Context<Environment>): Promise<void> {
   return new Promise((resolve) => env.outgoing.once('close', resolve));
 }
 
-/** Maximum memory of all bodies that are being received or wait to be parsed. */
+/** Maximum memory of all bodies that are being received or wait for their turn. */
 const allBytesMax = 2 ** 20;
 
 /**

@@ -71,7 +71,7 @@ async function refuseEmpty(
   { definitions }: Pick<CompletenessReader, 'definitions'>,
   subscription: string | undefined,
 ): Promise<never> {
-  definedNames(await definitions(), subscription === undefined ? [] : [subscription]);
+  requireDefined(await definitions(), subscription === undefined ? [] : [subscription]);
   const what =
     subscription === undefined ? 'No subscription was' : `Subscription ${subscription} was not`;
   throw new AppError('usage', `${what} registered in this data directory at that time.`, {
@@ -83,7 +83,7 @@ async function refuseEmpty(
  * Returns the names of the defined subscriptions. Throws `configuration` if there is none, and `usage` for an unknown one
  * among the `named` ones.
  */
-export function definedNames(
+export function requireDefined(
   definitions: readonly Definition[],
   named: readonly string[],
 ): readonly string[] {

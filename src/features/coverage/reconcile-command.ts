@@ -15,7 +15,7 @@ import { counted, countText, lengthText, printable } from '../../core/terms/text
 import type { Store } from '../../store/store.ts';
 import { catchUpIndex, startIndexing } from '../products/index-file/index-maintenance.ts';
 import { openProducts } from '../products/index-file/products.ts';
-import { definedNames } from './command.ts';
+import { requireDefined } from './command.ts';
 import { openListing, reconcile } from './reconcile.ts';
 import { type ReconcileConfig, reconcileSections } from './settings.ts';
 import {
@@ -90,7 +90,8 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const tasks = await plannedTasks(store, flags, window);
       const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
-      closers.add(await waitForLock(store.acquireLock, 'reconcile', lock));
+      // A list is not written anywhere, and its reader may be slow.
+      if (!flags.dryRun) closers.add(await waitForLock(store.acquireLock, 'reconcile', lock));
       const deps = { config, store, flags, tasks, closers };
       const compared = await compare(io, deps).finally(closers.closeAll);
       const lengthUs = io.nowUs() - startedAtUs;
@@ -140,7 +141,7 @@ async function plannedTasks(
 ): Promise<ReconcileTask[]> {
   const definitions = await completeness.definitions();
   const registrations = await administration.registrations();
-  const known = definedNames(definitions, named);
+  const known = requireDefined(definitions, named);
   const subscriptions = named.length === 0 ? known : named;
   const tasks = tasksOf({ definitions, registrations, window, subscriptions });
   return check || dryRun ? tasks.filter(({ isEarlier }) => !isEarlier) : tasks;

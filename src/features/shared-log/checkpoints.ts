@@ -1,6 +1,5 @@
 /** Whole contents of the shared log: checkpoints, the removal of old entries, and copies from and to other logs. */
 import { AppError } from '../../core/terms/app-error.ts';
-import { changeAll } from '../../store/tables.ts';
 import { type Connections, sqlErrors } from './connection.ts';
 import type { CopiedPart } from './copy-thread.ts';
 import type { EncodedContent, LogHead } from './schema.ts';
@@ -154,9 +153,10 @@ export function checkpoints({ query, value }: Connections, removableMin = remova
     maintain: async (prunedPosition: number) => {
       await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
       const removeKeys = 'SELECT earshot.remove_keys($1)';
-      const keys = await changeAll(
-        async () => (await value<number>(removeKeys, [prunedPosition])) ?? 0,
-      );
+      let keys = 0;
+      for (let removed = 1; removed > 0; keys += removed) {
+        removed = (await value<number>(removeKeys, [prunedPosition])) ?? 0;
+      }
       const checkpoint = (await checkpointNumber()) ?? 0;
       const [row] = await query<{ applied: number | null; removable: number }>(
         `SELECT (SELECT min(applied) FROM earshot.node

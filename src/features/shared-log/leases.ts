@@ -110,9 +110,9 @@ export function createLeases(
     );
     if (row === undefined) return null;
     const { lease_term: term, head_number: since } = row;
-    const renew = (forMs: number) => {
+    const renew = async (forMs: number) => {
       const sql = 'SELECT earshot.renew_lease($1, $2, $3, $4)';
-      return value<boolean>(sql, [name, nodeId, term, forMs], answerMs);
+      return (await value<boolean>(sql, [name, nodeId, term, forMs], answerMs)) === true;
     };
     const lease = keep({ name, term }, { sinceMs, renew, log });
     active.set(name, lease);
@@ -150,8 +150,8 @@ export function createLeases(
 interface KeepOptions {
   /** Time of the request that acquired it, by the monotonic clock. */
   sinceMs: number;
-  /** Returns false when another node has the lease. */
-  renew: (forMs: number) => Promise<boolean | undefined>;
+  /** Resolves with false when another node has the lease. */
+  renew: (forMs: number) => Promise<boolean>;
   log: Logger;
 }
 

@@ -81,7 +81,8 @@ Examples:
   needs: ['store'],
   run: async (io, flags: DropFlags, sink: string): Promise<void> => {
     await requireSink(sink, io, io.store.sinks);
-    await (flags.waiting ? dropWaiting : dropDeadLetters)(io, sink, flags);
+    if (flags.waiting) await dropWaiting(io, sink, flags);
+    else await dropDeadLetters(io, sink, flags);
   },
 });
 

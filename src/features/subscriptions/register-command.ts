@@ -310,7 +310,7 @@ export function planText(plan: Plan, limits: AccountLimits, paint: Paint): strin
 }
 
 /** Converts a difference to the JSON fields that the command documents. */
-function differenceJson(one: Difference, publicUrl: string | null) {
+export function differenceJson(one: Difference, publicUrl: string | null) {
   const { name, desired, current, old, differs, way } = one;
   const base = { name, actions: actionsOf(one), id: (current ?? old[0])?.id ?? null };
   if (desired === null) return base;

@@ -46,7 +46,9 @@ export async function factsOf(
 ): Promise<Facts | null> {
   if (job.scope !== null) return digestFacts(job.scope, context, signal);
   const entities = ['Products', 'DeletedProducts'] as const;
-  const found = await findProduct(context.products, entities, job.productId ?? '');
+  const { productId } = job;
+  const found =
+    productId === null ? null : await findProduct(context.products, entities, productId);
   return found && productFacts(found, context.places());
 }
 

@@ -95,7 +95,7 @@ export function turnsOf(x: number): number {
   return Math.floor((x + 180) / 360);
 }
 
-/** Returns the smallest box around positions (x, y, x, y, …), without regard to the antimeridian. */
+/** Returns the smallest box around positions without heights (x, y, x, y, …), without regard to the antimeridian. */
 export function extentOf(positions: ArrayLike<number>): Box {
   const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
   for (let i = 0; i < positions.length; i += 2) {

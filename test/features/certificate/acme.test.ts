@@ -62,6 +62,9 @@ describe('a failure', () => {
   it.each([
     ['rateLimited', 'too many: see https://letsencrypt.org/docs/rate-limits/', 'acme-failed'],
     ['dns', 'no such name', 'name-not-found'],
+    ['incorrectResponse', 'wrong', 'acme-connection'],
+    ['caa', 'forbidden', 'acme-caa'],
+    ['externalAccountRequired', 'x', 'acme-account'],
     ['constructor', 'x', 'acme-failed'],
   ])('of type %s (%s) is the fault %s', (type, detail, fault) => {
     const failed = failureOf(issue, type, detail);

@@ -70,9 +70,18 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
       expect(found).toMatchObject({ level: 'critical', nextStep });
       expect(JSON.stringify(found)).not.toContain('hunter2');
     }
-    // A later server is used if the first one does not answer.
-    const answer = await attempt(postgresTarget(url, { urls: [closed, url] }));
-    expect(answer).toEqual({ kind: 'acknowledged' });
+  });
+
+  it('uses a later server if the first one does not answer, and stays with it', async () => {
+    const url = await createDatabase(server());
+    const first = await startTcpServer((socket) => socket.destroy());
+    const urls = [`postgres://postgres@127.0.0.1:${first.port}/x`, url];
+    const target = openTestTarget(postgresTarget(url, { urls }), { timeoutMs: 10_000 });
+    const deliver = () => target.deliver(sampleDocument, AbortSignal.timeout(10_000));
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    const connections = first.connections();
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    expect(first.connections()).toBe(connections);
   });
 
   it('tests a delivery without a trace', async () => {

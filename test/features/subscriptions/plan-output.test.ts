@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import type { Difference, Plan } from '../../../src/admin/differences.ts';
 import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
-import { planText } from '../../../src/features/subscriptions/register-command.ts';
+import { differenceJson, planText } from '../../../src/features/subscriptions/register-command.ts';
+import { publicUrl } from '../../admin/samples.ts';
 import { creating, current, desired, empty, endpoint, replacing } from './plan-samples.ts';
 
 const textOf = (plan: Partial<Plan>) =>
@@ -76,6 +77,10 @@ it('a plan shows every kind of difference, then unchanged subscriptions, then th
       Subscriptions: 1 of 2 running, 4 of 10 in total; 1 unmanaged (never changed).
     "
   `);
+  expect(differences.map((one) => differenceJson(one, publicUrl).actions)).toEqual([
+    ...[['create'], ['adopt'], ['resume'], ['pause', 'change endpoint', 'change credentials']],
+    ...[['replace'], ['replace'], ['replace'], ['delete'], ['remove']],
+  ]);
 });
 
 it('text from the catalogue cannot move the cursor, break a line or reverse the text', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { SandboxOptions } from '../../../src/sandbox/settings.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, printedJson, startCommand } from '../../helpers/fake-io.ts';
+import { writeSubscriptions } from '../../helpers/filled-store.ts';
 import { type AccountContext, openAccountContext, unmanaged } from './account-context.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
@@ -145,6 +146,19 @@ describe('a change of a pull subscription', () => {
     await expectEnd(run(change), 0);
     await context.expectStored(`pull running ${otherFilter}`);
   });
+});
+
+it('a pull subscription that is removed from earshot.config.ts is deleted after its queue is stored', async () => {
+  const context = await openPull();
+  const pull = { type: 'pull', filter };
+  writeSubscriptions(context, { second: pull, default: pull });
+  await expectEnd(context.run('register --yes'), 0);
+  await context.sandbox.publishNow(60);
+  const queued = context.sandbox.queues()[0]?.length ?? 0;
+  writeSubscriptions(context, { default: pull });
+  await expectEnd(context.run('register --prune --yes'), 0);
+  expect(subscriptions(context)).toHaveLength(1);
+  expect(await context.receiver.store.lastPosition()).toBe(queued);
 });
 
 describe('maintenance of a pull subscription', () => {

@@ -62,7 +62,7 @@ const marks = (count: number) => Array(count).fill('?').join(', ');
 const findSql = `SELECT id, name, sensing_start_us, ${registers.join(', ')}
   FROM product WHERE product_id = ?`;
 const writeSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
-  VALUES (${marks(3 + recordColumns.length)}) ON CONFLICT DO UPDATE SET
+  VALUES (${marks(3 + recordColumns.length)}) ON CONFLICT (product_id) DO UPDATE SET
   ${recordColumns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 const insertBareSql =
   'INSERT INTO product (id, product_id, received_at_us, deleted) VALUES (?, ?, ?, 0)';

@@ -59,7 +59,7 @@ export interface ProductSearch {
 
 /** Reads the search. A bad filter is part of the result. Throws `invalid` for a bad cursor. */
 export function readSearch(url: URL, state: PageState): ProductSearch {
-  const given = (name: string) => url.searchParams.get(name) || undefined;
+  const given = (name: string) => url.searchParams.getAll(name).findLast((one) => one !== '');
   const entity = given('deleted') === 'true' ? 'DeletedProducts' : 'Products';
   const text = changedFilter(state.filter, entity, {
     name: given('name')?.trim(),

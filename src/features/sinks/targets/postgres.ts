@@ -141,23 +141,23 @@ async function loadPg() {
   return (await import('pg')).default;
 }
 
-/** Writes to the server that worked last. If it fails, the others are tried. */
+/** Writes to the server that worked last. If it fails, the others are tried in turn. */
 function openPostgres(
   settings: PostgresSettings,
   sink: { name: string; timeoutMs: number },
 ): Target {
   const servers = settings.urls.map((url) => openServer(url, settings, sink));
-  let preferred: typeof servers = [];
+  let preferred = 0;
   return {
     deliver: async (document, signal) => {
       const rows = rowsOf(document);
       let answer: TargetAnswer = unavailable('no server is configured');
-      for (const server of new Set([...preferred, ...servers])) {
+      for (const server of [...servers.slice(preferred), ...servers.slice(0, preferred)]) {
         if (signal.aborted) break;
         try {
           const write = document.test ? server.tryWrite : server.write;
           await Promise.race([write(rows, signal), aborted(signal)]);
-          preferred = [server];
+          preferred = servers.indexOf(server);
           return { kind: 'acknowledged' };
         } catch (error) {
           answer = postgresFault(error, settings);

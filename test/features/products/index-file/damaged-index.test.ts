@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
 import { replaceProductFile } from '../../../../src/features/products/index-file/product-file.ts';
-import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
+import {
+  isUpToDate,
+  openStoredProducts,
+} from '../../../../src/features/products/index-file/products.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
 import { recordingLog } from '../../../helpers/recording-log.ts';
 import { created, damageInside, openProductContext } from './product-context.ts';
@@ -97,4 +100,13 @@ describe('a replaced index', () => {
     expect(await products.count({ entity: 'Products', filter: null })).toBe(3);
     expect(indexFiles(dataDir)).toEqual(['products-2.db']);
   });
+});
+
+it('an index is up to date at the last position only: a restored log may end before it', async () => {
+  const indexed = (lastPosition: number) => ({
+    indexProgress: async () => ({ indexedPosition: 2, lastPosition }),
+  });
+  expect(await isUpToDate(indexed(2))).toBe(true);
+  expect(await isUpToDate(indexed(1))).toBe(false);
+  expect(await isUpToDate(indexed(3))).toBe(false);
 });

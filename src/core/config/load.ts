@@ -2,7 +2,7 @@
 
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../terms/app-error.ts';
-import { nearestName } from '../terms/text.ts';
+import { nearestName, orList } from '../terms/text.ts';
 
 /** A variable. The schema parses its text; `default` is a text too. */
 export interface Variable {
@@ -236,11 +236,6 @@ function describe(name: string, issues: readonly z.core.$ZodIssue[], { example }
   );
   const text = `${name}: ${messages.join('; ')}.`;
   return { message: text, advice: / such as /.test(text) ? undefined : `Example: ${example}` };
-}
-
-/** Formats a list: `on or off`; `a, b or c`. */
-function orList(words: readonly string[]): string {
-  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' or ');
 }
 
 /** Returns a problem for each unknown EARSHOT_ variable, with the one that is probably meant. */

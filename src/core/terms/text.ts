@@ -127,11 +127,9 @@ export function percentText(share: number): string {
   return `${percent < 1 ? Number(percent.toPrecision(1)) : rounded(percent)} %`;
 }
 
-const grouped = new Intl.NumberFormat('en-US');
-
 /** Formats a count: `1,234`. */
 export function countText(count: number): string {
-  return grouped.format(count);
+  return count.toLocaleString('en-US');
 }
 
 /** `1 dead letter`, `1,288 dead letters`. */
@@ -143,6 +141,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function listed(items: readonly string[]): string {
   const shown = items.slice(0, 3).join(', ');
   return items.length > 3 ? `${shown} and ${items.length - 3} more` : shown;
+}
+
+/** Joins alternatives: `on or off`; `a, b or c`. */
+export function orList(items: readonly string[]): string {
+  return [items.slice(0, -1).join(', '), ...items.slice(-1)].filter(Boolean).join(' or ');
 }
 
 /** Rounds a number for people: `0.4`, `12`, `1300`. */

@@ -8,6 +8,7 @@ import { filterSchema } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';
+import { orList } from '../../core/terms/text.ts';
 import { type FormatName, formats } from './formats.ts';
 import { type SinkKindName, type SinkTarget, sinkKinds } from './registry.ts';
 import type { AnySinkKind, ReadFile } from './target.ts';
@@ -20,8 +21,6 @@ const wholeNumber = (most: number) => {
 
 const names = Object.keys(sinkKinds) as SinkKindName[];
 const kinds: readonly AnySinkKind[] = Object.values(sinkKinds);
-const listed = (items: readonly string[]) =>
-  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(items);
 
 type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
   all: infer All,
@@ -69,7 +68,7 @@ export const sinkSchema = z
   )
   .refine(
     (sink) => names.filter((name) => sink[name] !== undefined).length === 1,
-    `set exactly one target: ${listed(names)}`,
+    `set exactly one target: ${orList(names)}`,
   )
   .superRefine((sink, context) => {
     const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
@@ -77,7 +76,7 @@ export const sinkSchema = z
     for (const name of names.filter((one) => sink[one] !== undefined)) {
       const { formats: allowed = ['document'] }: AnySinkKind = sinkKinds[name];
       if (allowed.includes(sink.format)) continue;
-      const message = `must be ${listed(allowed)} for this kind of sink`;
+      const message = `must be ${orList(allowed)} for this kind of sink`;
       context.addIssue({ code: 'custom', path: ['format'], message });
     }
   });

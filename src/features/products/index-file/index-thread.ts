@@ -38,6 +38,7 @@ import {
   shrinkIdleLog,
   usualLogPages,
 } from './product-file.ts';
+import { productTables } from './product-schema.ts';
 import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
 export interface WorkDone {
@@ -69,7 +70,7 @@ const operations = {
     const damaged = currentProductFile(place.dataDir);
     if (damaged === null || !isReportedDamaged(damaged)) return;
     closeIndex();
-    replaceProductFile(place.dataDir, damaged).close();
+    replaceProductFile(place.dataDir, damaged, productTables).close();
   },
   /** Removes some of the events that are no longer in the log. Returns null when the file is damaged. */
   prune: (log: Database): PruneDone | null => unlessDamaged(() => pruneIndexed(workOn(log))),
@@ -146,12 +147,12 @@ function limitLog(index: Database): number {
 function workOn(log: Database): IndexFiles {
   if (open?.log === log && isCurrentFile(place.dataDir, open)) return open;
   closeIndex();
-  const begun = begin(log, openProductFile(place.dataDir));
+  const begun = begin(log, openProductFile(place.dataDir, productTables));
   if (fitsLog(begun)) return begun;
   // The log was replaced, for example by a restored backup: the index describes another log.
   const replaced = begun.index.name;
   closeIndex();
-  return begin(log, replaceProductFile(place.dataDir, replaced));
+  return begin(log, replaceProductFile(place.dataDir, replaced, productTables));
 }
 
 function begin(log: Database, index: Database): IndexFiles {

@@ -17,7 +17,9 @@ import {
 } from '../../../store/engine/database.ts';
 import { sqliteCode, storeError } from '../../../store/engine/sqlite-error.ts';
 import { truncateLog } from '../../../store/engine/writer-connection.ts';
-import { productSchemaVersion, productTables } from './product-schema.ts';
+
+/** Increased with each change of the tables or of derived values. An index of another version is rebuilt. */
+export const productSchemaVersion = 1;
 
 /** Three nodes of the box index fill a page; one would waste 40 % of a page of 4 KiB. */
 export const pageBytes = 8_192;
@@ -34,21 +36,24 @@ export function currentProductFile(dataDir: string): string | null {
   return newest === undefined ? null : fileOf(dataDir, newest);
 }
 
-/** Opens the current file for indexing, or creates the first one. Replaces a file of another version. */
-export function openProductFile(dataDir: string): Database {
+/**
+ * Opens the current file for indexing, or creates the first one with these tables, as SQL. Replaces a file of another
+ * version.
+ */
+export function openProductFile(dataDir: string, tables: string): Database {
   const [generation = 1] = generations(dataDir);
   // A process that was killed may have left them. Removed first: their space may be needed.
   removeOlder(dataDir, generation);
-  const database = openForIndexing(fileOf(dataDir, generation));
+  const database = openForIndexing(fileOf(dataDir, generation), tables);
   if (version(database) === productSchemaVersion) return database;
   database.close();
-  return replaceProductFile(dataDir, database.name);
+  return replaceProductFile(dataDir, database.name, tables);
 }
 
 /** Replaces a file with an empty one, or opens the one by which another program has replaced it. */
-export function replaceProductFile(dataDir: string, replaced: string): Database {
+export function replaceProductFile(dataDir: string, replaced: string, tables: string): Database {
   const generation = Number(filePattern.exec(basename(replaced))?.[1]) + 1;
-  const next = openForIndexing(fileOf(dataDir, generation));
+  const next = openForIndexing(fileOf(dataDir, generation), tables);
   removeOlder(dataDir, generation);
   return next;
 }
@@ -122,7 +127,7 @@ export function openProductsForReading(dataDir: string): Database {
   );
 }
 
-function openForIndexing(file: string): Database {
+function openForIndexing(file: string, tables: string): Database {
   createOwnerOnly(file);
   const database = openSqlite(file, { timeout: busyTimeoutMs });
   try {
@@ -135,7 +140,7 @@ function openForIndexing(file: string): Database {
     database.pragma(`journal_size_limit = ${2 * usualLogPages * pageBytes}`);
     // 8 MiB; a negative value is in KiB. Random writes need more, but the system caches the file.
     database.pragma('cache_size = -8192');
-    database.transaction(() => createTables(database)).immediate();
+    database.transaction(() => createTables(database, tables)).immediate();
     return database;
   } catch (error) {
     database.close();
@@ -157,9 +162,9 @@ export function isDamage(error: unknown): boolean {
   return ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(sqliteCode(error) ?? '');
 }
 
-function createTables(database: Database): void {
+function createTables(database: Database, tables: string): void {
   if (version(database) !== 0) return;
-  database.exec(productTables);
+  database.exec(tables);
   database.pragma(`user_version = ${productSchemaVersion}`);
 }
 

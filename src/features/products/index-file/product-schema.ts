@@ -10,9 +10,6 @@ import type { ProductRow } from '../../../filter/products.ts';
 import type { ProductRecord } from '../../../filter/values.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 
-/** Increased with each change of the tables or of derived values. An index of another version is rebuilt. */
-export const productSchemaVersion = 1;
-
 const sqlTypes = {
   text: 'TEXT',
   guid: 'TEXT',

@@ -1,8 +1,7 @@
 /** Delivers items to a web service, signed as specified by Standard Webhooks 1.0 (standardwebhooks.com). */
 
 import { createHmac } from 'node:crypto';
-import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   networkFault,
@@ -89,7 +88,7 @@ export const webhook = defineSinkKind({
   }),
   open: ({ url, secret, ca, format }, { urls, nowUs }) => {
     const { mediaType, write } = formats[format];
-    const agent = url.startsWith('https:') ? agentTrusting(ca) : undefined;
+    let client: Promise<Client> | undefined;
     return {
       deliver: async (item, signal) => {
         const { id, event, receivedAt } = item;
@@ -110,12 +109,16 @@ export const webhook = defineSinkKind({
           }),
         };
         try {
-          return await answerOf(await post(url, body, { headers, agent, signal }), secret);
+          client ??= loadClient(url, ca);
+          return await answerOf(
+            await post(url, body, { ...(await client), headers, signal }),
+            secret,
+          );
         } catch (error) {
           return unavailable(networkFault(signal.aborted ? signal.reason : error));
         }
       },
-      close: async () => agent?.destroy(),
+      close: async () => (await client)?.agent?.destroy(),
     };
   },
   check: async ({ url, ca, secret }, { signal }) => {
@@ -166,23 +169,33 @@ async function answerOf(response: IncomingMessage, secret: string | null): Promi
   return { kind: 'refused', reason };
 }
 
-/** Trusts the certificate authorities in `ca`, the public ones and the system's. */
-function agentTrusting(ca: string | null): Agent {
-  return new HttpsAgent({
+type Client = Awaited<ReturnType<typeof loadClient>>;
+
+/**
+ * Loads the client with the first delivery: an import of node:http takes 20 ms, because it also loads Node's fetch. Trusts
+ * the certificate authorities in `ca`, the public ones and the system's.
+ */
+async function loadClient(url: string, ca: string | null) {
+  if (!url.startsWith('https:')) {
+    const { request } = await import('node:http');
+    return { request, agent: undefined };
+  }
+  const { Agent, request } = await import('node:https');
+  const agent = new Agent({
     keepAlive: true,
     secureContext: contextTrusting(ca === null ? [] : [ca]),
     // Explicit, because an environment variable could otherwise disable the checks.
     rejectUnauthorized: true,
   });
+  return { request, agent };
 }
 
 /** Sends a request without following redirects. The signal also ends the response body. */
 function post(
   url: string,
   body: string,
-  options: { headers: object; agent: Agent | undefined; signal: AbortSignal },
+  { request, ...options }: Client & { headers: object; signal: AbortSignal },
 ): Promise<IncomingMessage> {
-  const request = url.startsWith('https:') ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', ...options, headers: { ...options.headers } });
     sent.on('response', resolve);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
 import { replaceProductFile } from '../../../../src/features/products/index-file/product-file.ts';
+import { productTables } from '../../../../src/features/products/index-file/product-schema.ts';
 import {
   isUpToDate,
   openStoredProducts,
@@ -71,7 +72,7 @@ describe('a replaced index', () => {
     const found = products.find({ entity: 'Products', filter: null, records: false });
     const rest = found[Symbol.asyncIterator]();
     await rest.next();
-    replaceProductFile(dataDir, join(dataDir, 'products-1.db')).close();
+    replaceProductFile(dataDir, join(dataDir, 'products-1.db'), productTables).close();
     await expect(Array.fromAsync({ [Symbol.asyncIterator]: () => rest })).rejects.toThrow(
       'was replaced',
     );
@@ -86,7 +87,7 @@ describe('a replaced index', () => {
     // Answered when the count pauses.
     await products.indexedPosition();
     damageInside(file);
-    replaceProductFile(dataDir, file).close();
+    replaceProductFile(dataDir, file, productTables).close();
     await expect(counted).rejects.toThrow('was replaced');
     expect(indexFiles(dataDir)).toEqual(['products-2.db']);
   });

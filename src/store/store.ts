@@ -129,7 +129,7 @@ export function openStoreReader(dataDir: string, tables: readonly TablesSlot[]):
 }
 
 /** Returns the read-only ports, based on the operations of a query thread. */
-export function readPorts(
+function readPorts(
   reads: Remote<Reads>,
   tables: readonly TablesSlot[],
 ): Omit<StoreReader, 'close'> {

@@ -189,7 +189,7 @@ type Names = {
 };
 
 /** Returns the names of subscriptions that were ever registered, or received notifications. */
-export async function subscriptionNamesIn({ administration, completeness }: Names) {
+async function subscriptionNamesIn({ administration, completeness }: Names) {
   const [registrations, marks, definitions] = await Promise.all([
     administration.registrations(),
     administration.deliveryMarks(),

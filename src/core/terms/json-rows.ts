@@ -6,7 +6,7 @@ import { formatDateUs } from './dates.ts';
 export const csvOptions = { escape_formulas: true, cast: { boolean: String } };
 
 /** A time in JSON: ISO 8601, UTC, microseconds. */
-export const timeField = z.iso.datetime({ precision: 6 });
+const timeField = z.iso.datetime({ precision: 6 });
 
 type JsonName<Key> = Key extends 'lifetimeUs'
   ? 'lifetimeSeconds'

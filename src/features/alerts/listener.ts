@@ -32,7 +32,7 @@ const activeMax = 100;
 /** Resolved alerts per page. */
 const resolvedMax = 50;
 
-export const alertsPage: PageRoute = {
+const alertsPage: PageRoute = {
   path: '/alerts',
   label: 'Alerts',
   group: 'operation',
@@ -110,7 +110,7 @@ const alertQuery = z.strictObject({
 });
 
 /** Returns the route. */
-export function alertsRoute(alerts: AlertReader): ApiRoute {
+function alertsRoute(alerts: AlertReader): ApiRoute {
   return apiRoute({
     path: '/api/alerts',
     operationId: 'listAlerts',

@@ -28,7 +28,7 @@ import { comparisonOffBy } from './settings.ts';
 
 const back = '7d';
 
-export const coveragePage: PageRoute = {
+const coveragePage: PageRoute = {
   path: '/coverage',
   label: 'Coverage',
   group: 'data',

@@ -247,7 +247,7 @@ function registered(
 }
 
 /** Reads the oldest entry of a queue, and removes nothing. */
-export async function checkQueue(
+async function checkQueue(
   { name, subscriptionId, pausedSeenAtUs }: Registration,
   queue: Pick<PullQueue, 'read'>,
   nowUs: number,

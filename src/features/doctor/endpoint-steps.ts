@@ -116,7 +116,7 @@ export function checkPublicUrl(publicUrl: string | undefined): Finding[] {
  * Queries DNS, and the resolver of this machine only if DNS has no answer: the hosts file often has the machine's own
  * name with a loopback address. Never rejects; without an answer there are no addresses.
  */
-export async function resolveName(host: string): Promise<string[]> {
+async function resolveName(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 3_000, tries: 2 });
   // Never queried in DNS (RFC 6761, 6.3).
   const isLocal = /(^|\.)localhost$/.test(host);

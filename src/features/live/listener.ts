@@ -49,7 +49,7 @@ const pagesMax = 20;
 /** A smaller lag of the index is usual. */
 const lagShown = 1_000;
 
-export const livePage: PageRoute = {
+const livePage: PageRoute = {
   path: '/live',
   label: 'Live',
   group: 'data',

@@ -57,7 +57,7 @@ const colours = [
   ['delay', 'delay'],
 ] as const;
 
-export const mapPage: PageRoute = {
+const mapPage: PageRoute = {
   path: '/map',
   label: 'Map',
   group: 'data',

@@ -57,7 +57,7 @@ const query = z.strictObject({
 });
 
 /** Returns the route. */
-export function notificationsRoute(log: NotificationLog): ApiRoute {
+function notificationsRoute(log: NotificationLog): ApiRoute {
   return apiRoute({
     path: '/api/notifications',
     operationId: 'listNotifications',
@@ -91,7 +91,7 @@ const oneQuery = z.strictObject({
 });
 
 /** Returns the route of one notification with its body. */
-export function notificationRoute(log: NotificationLog): ApiRoute {
+function notificationRoute(log: NotificationLog): ApiRoute {
   return apiRoute({
     path: '/api/notification',
     operationId: 'showNotification',

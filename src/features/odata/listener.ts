@@ -113,7 +113,7 @@ function refused(
 }
 
 /** The query service of the catalogue. */
-export const odataProtocol: Protocol = {
+const odataProtocol: Protocol = {
   root: '/odata',
   paths,
   methods: { [`${odataPath}${filterListPath}`]: ['POST'] },

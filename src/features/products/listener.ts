@@ -43,7 +43,7 @@ import { lagHeader, productsRoute, readProductPage } from './route.ts';
 /** Values are counted if that takes no longer. */
 const facetsMsMax = 1_000;
 
-export const productsPage: PageRoute = {
+const productsPage: PageRoute = {
   path: '/products',
   label: 'Products',
   group: 'data',

@@ -64,7 +64,7 @@ async function problemOf(error: unknown, requestId: string): Promise<Response> {
 }
 
 /** The STAC API. */
-export const stacProtocol: Protocol = {
+const stacProtocol: Protocol = {
   root: stacPath,
   paths,
   methods: { [`${stacPath}/search`]: ['GET', 'HEAD', 'POST'] },

@@ -52,7 +52,7 @@ const countedUs = 24 * hourUs;
 
 const coverageDays = 7;
 
-export const overviewPage: PageRoute = {
+const overviewPage: PageRoute = {
   path: '/',
   label: 'Overview',
   group: 'data',

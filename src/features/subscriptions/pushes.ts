@@ -24,7 +24,7 @@ export function without(spans: readonly Span[], others: readonly Span[]): Span[]
 }
 
 /** Returns the part of a span that is covered by others, which do not overlap each other. */
-export function coveredUs(spans: readonly Span[], { fromUs, toUs }: Span): number {
+function coveredUs(spans: readonly Span[], { fromUs, toUs }: Span): number {
   return spans.reduce(
     (sum, one) => sum + Math.max(0, Math.min(one.toUs, toUs) - Math.max(one.fromUs, fromUs)),
     0,

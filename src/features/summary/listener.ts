@@ -173,7 +173,7 @@ const query = z.strictObject({
 });
 
 /** Returns the route. */
-export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute {
+function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute {
   return apiRoute({
     path: '/api/summaries',
     operationId: 'listSummaries',

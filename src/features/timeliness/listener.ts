@@ -81,7 +81,7 @@ const stageTexts: Readonly<
   },
 };
 
-export const timelinessPage: PageRoute = {
+const timelinessPage: PageRoute = {
   path: '/timeliness',
   label: 'Timeliness',
   group: 'data',
@@ -285,7 +285,7 @@ const answer = z.object({
     .describe('Delays by collection, in seconds.'),
 });
 
-export function timelinessRoute(parts: { products: Products; nowUs: () => number }): ApiRoute {
+function timelinessRoute(parts: { products: Products; nowUs: () => number }): ApiRoute {
   const { products, nowUs } = parts;
   return apiRoute({
     path: '/api/timeliness',

@@ -4,7 +4,7 @@ import { jsonOf } from '../../core/terms/text.ts';
 const lenientUtf8 = new TextDecoder('utf-8');
 
 /** Returns the parsed body; undefined if it is not JSON, so that one damaged record never fails a page. */
-export function parsedBody(body: Uint8Array): unknown {
+function parsedBody(body: Uint8Array): unknown {
   // The decoder removes a byte order mark.
   return jsonOf(lenientUtf8.decode(body));
 }

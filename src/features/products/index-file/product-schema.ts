@@ -108,6 +108,8 @@ function creationOf({ name, columns, isUnique = false, where }: ProductIndex): s
  * `product_name` finds trigrams of names. It stores no positions (detail=none), because names are compared afterwards.
  * `product_box` finds boxes on the globe by sensing time and range of ids, in the units above. A footprint that crosses
  * the antimeridian has two boxes, with ids 2n and 2n+1.
+ *
+ * A change needs a higher `productSchemaVersion` (product-file.ts).
  */
 export const productTables = `
   CREATE TABLE progress (

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
+import { countText } from '../../../core/terms/text.ts';
 import { type SinkDocument, viewOf } from '../document.ts';
 import { type FormatName, formats, type MessageUrls } from '../formats.ts';
 import {
@@ -122,7 +123,7 @@ export const mqtt = defineThreadKind({
         // Outside of the `try`: an item that cannot be serialized is not the broker's fault.
         const message = messageOf(item, target, { nowUs, urls });
         if (Buffer.byteLength(message.topic) > topicBytesMax) {
-          const reason = `the topic is longer than ${topicBytesMax.toLocaleString('en')} bytes`;
+          const reason = `the topic is longer than ${countText(topicBytesMax)} bytes`;
           return { kind: 'refused', reason };
         }
         // Another client for a test, because the receiver may be connected with the same id.

@@ -132,7 +132,7 @@ export const webhook = defineSinkKind({
 });
 
 /** Returns the header `webhook-signature`. The secret is `whsec_` and the key in base64; `timestamp` is in seconds. */
-export function webhookSignature(
+function webhookSignature(
   secret: string,
   { id, timestamp, body }: { id: string; timestamp: string; body: string },
 ): string {

@@ -127,7 +127,7 @@ const otherFieldsBytesMax = 8_192;
 function isRefused(bytes: Uint8Array, { start, end }: Span, name: Span | undefined): boolean {
   const nameBytes = name === undefined ? 0 : name.end - name.start;
   const size = end - start + nameBytes + otherFieldsBytesMax;
-  return size > bodyBytesMax || isTooDeep(bytes.subarray(start, end), nestingMax - 1);
+  return size > bodyBytesMax || isTooDeep(textIn(bytes, { start, end }), nestingMax - 1);
 }
 
 function text(value: unknown): string | null {

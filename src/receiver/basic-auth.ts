@@ -1,5 +1,5 @@
 /** HTTP Basic authentication (RFC 7617): accepts valid credentials; responds 401 or 429 to other requests. */
-import { hash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createClientAddress, networkOf } from '../core/http/network-address.ts';
 import { problemResponse } from '../core/http/problem.ts';
@@ -139,16 +139,31 @@ function createMinuteCounter(nowUs: () => number) {
 const headerCharactersMax = 4_096;
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
-/** Creates the check. Compares the digest with that of every pair, in constant time: the time does not depend on the pair. */
+/** Sizes of compared credentials are multiples of this. */
+const blockBytes = 256;
+const endByte = 1;
+
+/**
+ * Creates the check. Compares the credentials with every pair in constant time, which depends on neither: all have one
+ * size, filled up with zeros after a last byte. A digest of each would take 1 µs more.
+ */
 export function createCredentialCheck(pairs: readonly CredentialPair[]): CredentialCheck {
-  const accepted = pairs.flatMap(digestsOf);
+  const accepted = pairs.flatMap(encodingsOf);
+  const longest = Math.max(0, ...accepted.map(({ bytes }) => bytes.length));
+  const size = blockBytes * Math.ceil((longest + 1) / blockBytes);
+  const padded = accepted.map(({ username, bytes }) => ({
+    username,
+    expected: Buffer.concat([bytes, Uint8Array.of(endByte)], size),
+  }));
+  const given = Buffer.alloc(size);
   return (authorization) => {
     if (authorization === undefined || authorization.length > headerCharactersMax) return null;
     const encoded = basicHeader.exec(authorization)?.[1];
-    if (encoded === undefined) return null;
-    const given = digest(Buffer.from(encoded, 'base64'));
+    if (encoded === undefined || Buffer.byteLength(encoded, 'base64') >= size) return null;
+    given.fill(0);
+    given[given.write(encoded, 'base64')] = endByte;
     let match: string | null = null;
-    for (const { username, expected } of accepted) {
+    for (const { username, expected } of padded) {
       match = timingSafeEqual(expected, given) ? username : match;
     }
     return match;
@@ -159,17 +174,10 @@ export function createCredentialCheck(pairs: readonly CredentialPair[]): Credent
  * Our challenge requires UTF-8. Some senders ignore it and use ISO 8859-1, so this encoding is also
  * accepted if it can represent the credentials.
  */
-function digestsOf({ username, password }: CredentialPair) {
+function encodingsOf({ username, password }: CredentialPair) {
   // A user name has no colon (RFC 7617, 2); a password may have some.
   const text = `${username}:${password}`;
   const hasLatin1Form = /[\u0080-\u00ff]/.test(text) && !/[^\0-\u00ff]/.test(text);
   const encodings: BufferEncoding[] = hasLatin1Form ? ['utf8', 'latin1'] : ['utf8'];
-  return encodings.map((encoding) => ({
-    username,
-    expected: digest(Buffer.from(text, encoding)),
-  }));
-}
-
-function digest(bytes: Uint8Array): Uint8Array {
-  return hash('sha256', bytes, 'buffer');
+  return encodings.map((encoding) => ({ username, bytes: Buffer.from(text, encoding) }));
 }

@@ -55,8 +55,8 @@ const callTimeoutSeconds = 30;
 /** Maximum deliveries of one commit: their senders are answered while the next one is written. */
 const deliveriesMax = 32;
 
-/** The thread writes one commit at a time: a second one in its queue would have fewer deliveries. */
-const commitsMax = 1;
+/** The thread writes one commit while the next one waits for it. */
+const commitsMax = 2;
 
 /** The queries of the store. */
 export interface StoreReader
@@ -200,7 +200,8 @@ export async function openStore(
         : thread.call(op, args, signal),
   });
   const intake = new IntakeQueue({
-    ...{ thread, deliveriesMax, commitsMax, queueBytesMax: options.queueBytesMax },
+    ...{ thread, deliveriesMax, commitsMax, nextCommitMin: deliveriesMax },
+    queueBytesMax: options.queueBytesMax,
     commit: (deliveries, changes) => {
       const packed = packDeliveries(deliveries);
       const args = [packed, changes] satisfies Parameters<typeof writer.deliveries>;

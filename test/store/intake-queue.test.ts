@@ -17,6 +17,7 @@ it('answers within 30 s while no commit ends, and drops what no commit contains'
     check: () => Promise.resolve(),
     deliveriesMax: 1,
     commitsMax: 2,
+    nextCommitMin: 1,
   });
   const answers = [1, 2, 3].map((i) =>
     expectRefused(queue.accept(delivery(notification(i))), 'unavailable'),

@@ -61,7 +61,7 @@ describe('opening the store', () => {
     expect(setting('journal_mode')).toBe('wal');
     // 2 is FULL. The second opening is the one that would fall back to NORMAL.
     expect(setting('synchronous')).toBe(2);
-    expect(setting('page_size')).toBe(16_384);
+    expect(setting('page_size')).toBe(8_192);
     database.close();
   });
 });

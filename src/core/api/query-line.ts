@@ -182,7 +182,8 @@ export function createQueryBodyReader(bytesMax: number) {
     const { bytes, release } = await receive(incoming);
     try {
       return await inTurn(() => {
-        if (!isTooDeep(bytes, filterDepthMax)) return parse(new TextDecoder().decode(bytes));
+        const text = new TextDecoder().decode(bytes);
+        if (!isTooDeep(text, filterDepthMax)) return parse(text);
         const message = `The body is nested deeper than ${filterDepthMax} levels.`;
         throw new AppError('invalid', message);
       });

@@ -197,7 +197,7 @@ export function readNotifications(body: Uint8Array): Reading {
     return refuse('not-json', `The body is not JSON: ${shortReason(error)}`);
   }
   // Must come before any traversal of the document: thousands of levels would overflow the stack.
-  if (isTooDeep(body)) {
+  if (isTooDeep(bodyText)) {
     return refuse('too-deep', `The body is nested deeper than ${nestingMax} levels.`);
   }
   if (!Array.isArray(document)) return addItem(document, 0, reading);
@@ -260,24 +260,38 @@ function shortReason(error: unknown): string {
 const [quote, backslash, firstBracket] = [0x22, 0x5c, 0x5b];
 
 /**
- * Returns true for JSON (UTF-8) with more than `levelsMax` levels of arrays and objects. For other bytes the result
- * has no meaning. Runs for every notification: 9 µs for 5 kB, while parsing takes 33 µs.
+ * Returns true for JSON with more than `levelsMax` levels of arrays and objects. For other texts the result has no
+ * meaning. Runs for every notification: counting brackets takes 0.6 µs for 5 kB, the loop over all characters 7 µs.
  */
-export function isTooDeep(json: Uint8Array, levelsMax = nestingMax): boolean {
-  const { length } = json;
+export function isTooDeep(json: string, levelsMax = nestingMax): boolean {
+  if (hasAtMost(levelsMax, json, '{', '[')) return false;
   let depth = 0;
-  for (let i = 0; i < length; i += 1) {
-    const byte = json[i] ?? 0;
-    if (byte === quote) {
+  for (let i = 0; i < json.length; i += 1) {
+    const code = json.charCodeAt(i);
+    if (code === quote) {
       i += 1;
-      for (; i < length && json[i] !== quote; i += 1) if (json[i] === backslash) i += 1;
-    } else if (byte >= firstBracket) {
+      for (; i < json.length && json.charCodeAt(i) !== quote; i += 1) {
+        if (json.charCodeAt(i) === backslash) i += 1;
+      }
+    } else if (code >= firstBracket) {
       // `[` and `{` differ in one bit only, as do `]` and `}`.
-      const bracket = byte | 0x20;
+      const bracket = code | 0x20;
       if (bracket === 0x7b) depth += 1;
       else if (bracket === 0x7d) depth -= 1;
       if (depth > levelsMax) return true;
     }
   }
   return false;
+}
+
+/** Returns true if these characters occur in a text at most `max` times. */
+function hasAtMost(max: number, text: string, ...characters: readonly string[]): boolean {
+  let count = 0;
+  for (const character of characters) {
+    for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
+      count += 1;
+      if (count > max) return false;
+    }
+  }
+  return true;
 }

@@ -32,7 +32,7 @@ export const createNodeIntake = (
   options: Pick<IntakeOptions, 'thread' | 'queueBytesMax' | 'onCommit'>,
 ): IntakeQueue =>
   new IntakeQueue({
-    ...{ ...options, deliveriesMax, commitsMax },
+    ...{ ...options, deliveriesMax, commitsMax, nextCommitMin: 1 },
     commit: async (waiting) => {
       const startedMs = performance.now();
       const prepared = await writer.prepareDeliveries(packDeliveries(waiting));

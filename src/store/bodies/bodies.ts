@@ -21,7 +21,7 @@ export interface StoredRow extends BodyRow {
 /** Limits of a pack, so that reading one body stays cheap. */
 export const packBodiesMax = 64;
 
-export const packRawBytesMax = 128 * 2 ** 10;
+export const packRawBytesMax = 256 * 2 ** 10;
 
 /** Maximum body that the receiver accepts. A larger one from another source is stored uncompressed. */
 const packedBodyBytesMax = 2 ** 20;
@@ -31,23 +31,28 @@ const lengthBytes = 4;
 
 const frameBytesMax = packBodiesMax * lengthBytes + packedBodyBytesMax;
 
-/** Dictionaries of all encodings except `identity`. They must never be changed or removed. */
-const dictionaries: Record<string, Buffer> = {
+/** Dictionaries of all encodings except `identity`; `zstd` has none. They must never be changed or removed. */
+const dictionaries = {
   'zstd-1': Buffer.from(dictionary1.base64, 'base64'),
+  zstd: undefined,
 };
 
-const encoding = 'zstd-1';
+type Encoding = keyof typeof dictionaries;
 
 /**
  * Packs consecutive bodies, within the limits above, at a zstd level. Bodies that do not get smaller become
  * uncompressed rows with one body each.
  */
-export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRow[] {
+export function packBodies(
+  bodies: readonly Uint8Array[],
+  level: number,
+  encoding: Encoding = 'zstd-1',
+): BodyRow[] {
   const lengths = Buffer.alloc(bodies.length * lengthBytes);
   for (const [i, { length }] of bodies.entries()) lengths.writeUInt32LE(length, i * lengthBytes);
   const raw = Buffer.concat([lengths, ...bodies]);
   if (raw.length <= frameBytesMax) {
-    const { bytes } = compress(raw, level);
+    const { bytes } = compress(raw, level, encoding);
     if (bytes.length < raw.length - lengths.length) {
       return [{ encoding, bodies: bodies.length, bytes }];
     }
@@ -55,15 +60,19 @@ export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRo
   return bodies.map((bytes) => ({ encoding: 'identity', bodies: 1, bytes }));
 }
 
-/** Compresses a frame with the current dictionary. */
-export function compress(raw: Buffer, level: number): { encoding: string; bytes: Buffer } {
+/** Compresses a frame, by default with the current dictionary. */
+export function compress(
+  raw: Buffer,
+  level: number,
+  encoding: Encoding = 'zstd-1',
+): { encoding: Encoding; bytes: Buffer } {
   const bytes = zstdCompressSync(raw, {
     dictionary: dictionaries[encoding],
     pledgedSrcSize: raw.length,
     params: {
       [constants.ZSTD_c_compressionLevel]: level,
       // A small hash table: clearing the default one for each pack took a quarter of the time.
-      ...(level === 1 ? { [constants.ZSTD_c_hashLog]: 13 } : {}),
+      ...(level === 1 && encoding === 'zstd-1' ? { [constants.ZSTD_c_hashLog]: 13 } : {}),
       // Four bytes that detect damage.
       [constants.ZSTD_c_checksumFlag]: 1,
     },
@@ -76,15 +85,19 @@ export function decompress(
   { encoding, bytes }: { encoding: string; bytes: Uint8Array },
   maxOutputLength: number,
 ): Buffer {
-  const dictionary = dictionaries[encoding];
-  if (dictionary === undefined) {
+  if (!isEncoding(encoding)) {
     throw new AppError(
       'unavailable',
       `A body in the log has the unknown encoding "${encoding}": a newer version of earshot wrote it. Install that version again.`,
     );
   }
   // Most packs fit one chunk. Smaller chunks take 20 % longer.
+  const dictionary = dictionaries[encoding];
   return zstdDecompressSync(bytes, { dictionary, maxOutputLength, chunkSize: 2 ** 16 });
+}
+
+function isEncoding(encoding: string): encoding is Encoding {
+  return Object.hasOwn(dictionaries, encoding);
 }
 
 /** Returns the bodies of a row, exactly as received. Throws `unavailable` for an unreadable row. */
@@ -181,11 +194,15 @@ export interface BodyWriter {
   end(): void;
 }
 
-/**
- * Maximum bodies of a pack. Measured: three packs of eight notifications fill a page of the file; one of
- * sixteen would use most of a page. Reading one body unpacks its whole pack.
- */
+/** Maximum bodies of a pack. Reading one body unpacks its whole pack. */
 const bodiesMax = 8;
+
+/**
+ * From this number on, the bodies of a transaction are packed without the dictionary, up to `bodiesTogetherMax`: loading
+ * it takes longer than compressing. 32 bodies then use as much space as four packs of eight.
+ */
+const bodiesTogetherMin = 16;
+const bodiesTogetherMax = 32;
 
 /** The fastest useful zstd level: compaction compresses further. */
 const level = 1;
@@ -211,7 +228,9 @@ export function createBodyWriter(database: Database): BodyWriter {
 
 /** Packs the bodies of a transaction into rows with about the same number of bodies. */
 export function packBatch(bodies: readonly Uint8Array[]): BodyRow[] {
-  const perPack = Math.ceil(bodies.length / Math.ceil(bodies.length / bodiesMax));
+  const isTogether = bodies.length >= bodiesTogetherMin;
+  const packMax = isTogether ? bodiesTogetherMax : bodiesMax;
+  const perPack = Math.ceil(bodies.length / Math.ceil(bodies.length / packMax));
   const packs: Uint8Array[][] = [];
   let pack: Uint8Array[] = [];
   let rawBytes = 0;
@@ -225,7 +244,7 @@ export function packBatch(bodies: readonly Uint8Array[]): BodyRow[] {
     pack.push(body);
     rawBytes += body.length;
   }
-  return packs.flatMap((one) => packBodies(one, level));
+  return packs.flatMap((one) => packBodies(one, level, isTogether ? 'zstd' : 'zstd-1'));
 }
 
 /** Inserts consecutive rows, the first with this id. */

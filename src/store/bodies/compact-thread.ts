@@ -150,10 +150,10 @@ const idAfter = (row: StoredRow | undefined): number =>
   row === undefined ? 0 : row.id + row.bodies;
 
 /**
- * Maximum row size. Two such rows fill a page of 16 KiB, each with about 20 bytes of SQLite overhead. A slightly larger
- * row uses a whole page, which costs more than any compression level saves.
+ * Maximum row size. Such a row fills a page of 8 KiB. A slightly larger one uses a second page, which costs more than any
+ * compression level saves.
  */
-const rowBytesMax = 8_160;
+const rowBytesMax = 8_140;
 /** Target size: the compressed size of equal packs varies by a few percent, and a pack that is too large is packed again. */
 const rowBytesTarget = 0.98 * rowBytesMax;
 

@@ -15,8 +15,9 @@ const digestBytes = 12;
  */
 export function dedupeKey(identity: string): Uint8Array {
   const key = Buffer.alloc(headBytes + digestBytes);
-  key.write(identity.slice(identity.indexOf('\n') + 1), 0, headBytes, 'latin1');
-  hash('sha256', identity, 'buffer').copy(key, headBytes, 0, digestBytes);
+  // As base64, the form of the catalogue's AckIds (facts, catalogue 1.1): 12 bytes are its time in steps of 10 ms.
+  key.write(identity.slice(identity.indexOf('\n') + 1), 0, headBytes, 'base64');
+  key.write(hash('sha256', identity, 'binary'), headBytes, digestBytes, 'latin1');
   return key;
 }
 

@@ -64,6 +64,8 @@ export interface IntakeOptions {
   deliveriesMax: number;
   /** Maximum commits in progress. */
   commitsMax: number;
+  /** Minimum deliveries of a commit while another one is in progress: fewer wait, because more will arrive. */
+  nextCommitMin: number;
   queueBytesMax?: number | undefined;
   /** Called after each commit; must not throw. */
   onCommit?: ((commit: CommitFacts) => void) | undefined;
@@ -156,7 +158,9 @@ export class IntakeQueue implements Intake {
   }
 
   #commitWaiting(): void {
-    while (this.#waiting.length > 0 && this.#commits < this.#options.commitsMax) {
+    const { commitsMax, nextCommitMin } = this.#options;
+    const least = () => (this.#commits === 0 ? 1 : nextCommitMin);
+    while (this.#waiting.length >= least() && this.#commits < commitsMax) {
       this.#commits += 1;
       void this.#commit(this.#nextGroup()).finally(() => {
         this.#commits -= 1;

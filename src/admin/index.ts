@@ -37,6 +37,8 @@ export const admin = defineFeature({
         ...reader,
         ...pick(writes, ['commit', 'markDeliveries', 'saveQueues']),
       }),
+      repeated: ['registrations'],
+      quiet: ['markDeliveries', 'saveQueues'],
       lease: 'subscriptions',
       withoutLease: ['markDeliveries', 'saveQueues'],
     }),

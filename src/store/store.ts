@@ -1,7 +1,5 @@
 /** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
 
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Io } from '../core/cli/io.ts';
 import type { DataConfig } from '../core/config/config.ts';
 import type { CredentialPairs } from '../core/config/endpoint-credentials.ts';
@@ -24,7 +22,7 @@ import type {
   NotificationRow,
   Quarantine,
 } from '../core/terms/ports.ts';
-import { databaseFileName, inodeOf, requireDatabase } from './engine/database.ts';
+import { requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
 import { createAcquireLock } from './engine/locks.ts';
 import { StoreThread } from './engine/thread.ts';
@@ -112,8 +110,15 @@ const repeatedReads: readonly OperationName<Reads>[] = [
 /** Time without a query after which the query thread ends. */
 const queryIdleSeconds = 5;
 
-/** Opens an existing store for queries only. The first query opens the file. */
-export function openStoreReader(dataDir: string, tables: readonly TablesSlot[]): StoreReader {
+/**
+ * Opens an existing store for queries only. The first query opens the file. With the activity of a process that knows
+ * all changes, reads are repeated only after a change.
+ */
+export function openStoreReader(
+  dataDir: string,
+  tables: readonly TablesSlot[],
+  activity?: IntakeActivity,
+): StoreReader {
   // No timeout: a scan of a very large log may take long and delays no one else.
   const thread = new StoreThread(moduleFile('./query-thread', import.meta.url), {
     dataDir,
@@ -124,7 +129,8 @@ export function openStoreReader(dataDir: string, tables: readonly TablesSlot[]):
   const repeated = tables.flatMap(({ group, repeated: names = [] }) =>
     names.map((name) => `${group}.${name}`),
   );
-  const caller = rememberingReads(thread, dataDir, new Set([...repeatedReads, ...repeated]));
+  const names = new Set([...repeatedReads, ...repeated]);
+  const caller = activity === undefined ? thread : rememberingReads(thread, names, activity);
   return { ...readPorts(remote<Reads>(caller), tables), close: () => thread.close() };
 }
 
@@ -185,6 +191,7 @@ export async function openStore(
   const thread = new StoreThread(moduleFile('./log/writer-thread', import.meta.url), {
     ...{ dataDir, diskReserveBytes, tables: tableFiles(tables) },
     callTimeoutSeconds,
+    onChanged: () => activity.wake(),
   });
   try {
     await thread.start();
@@ -192,13 +199,10 @@ export async function openStore(
     await thread.close();
     throw error;
   }
-  const sharing = new Set(tables.filter((one) => one.sharesCommits).map(({ group }) => group));
-  const writer = remote<Writes>({
-    call: (op, args, signal) =>
-      sharing.has(op.split('.')[0] ?? '')
-        ? intake.change({ op, args })
-        : thread.call(op, args, signal),
-  });
+  const sharesCommits = groupsThatShare(tables);
+  const call: Caller['call'] = (op, args, signal) =>
+    sharesCommits(op) ? intake.change({ op, args }) : thread.call(op, args, signal);
+  const writer = remote<Writes>(notingChanges({ call }, tables, activity));
   const intake = new IntakeQueue({
     ...{ thread, deliveriesMax, commitsMax, nextCommitMin: deliveriesMax },
     queueBytesMax: options.queueBytesMax,
@@ -221,10 +225,10 @@ export async function openStore(
       options.onCommit?.(commit);
     },
   });
-  const reader = openStoreReader(dataDir, tables);
+  const reader = openStoreReader(dataDir, tables, activity);
   return {
     ...reader,
-    ...writePorts(reader, writer, { tables, activity }),
+    ...writePorts(reader, writer, tables),
     accept: (delivery) => intake.accept(delivery),
     checkWritable: () => intake.checkWritable(),
     acquireLock: createAcquireLock(dataDir),
@@ -241,17 +245,18 @@ export async function openStore(
   };
 }
 
+function groupsThatShare(tables: readonly TablesSlot[]): (op: string) => boolean {
+  const groups = new Set(tables.filter((one) => one.sharesCommits).map(({ group }) => group));
+  return (op) => groups.has(op.split('.')[0] ?? '');
+}
+
 /** Returns the ports of the whole store, except those of the intake. */
 export function writePorts(
   reader: StoreReader,
   writer: Remote<Writes>,
-  { tables, activity }: { tables: readonly TablesSlot[]; activity: IntakeActivity },
+  tables: readonly TablesSlot[],
 ) {
-  const recover = async (options: RecoverOptions) => {
-    const positions = await writer.log.recover(options);
-    activity.wake();
-    return positions;
-  };
+  const { recover } = pick(writer.log, ['recover']);
   const ports = tables.map(({ group, store }) => {
     const own = { reader: Reflect.get(reader, group), writes: Reflect.get(writer, group) };
     return [group, store(own.reader as never, own.writes as never, { recover })];
@@ -327,54 +332,49 @@ export async function openSharedParts(config: DataConfig, io: StoreIo): Promise<
 const nothing = () => undefined;
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/**
- * Time without a write after which the log counts as unchanged. A commit becomes visible only after its sync, which may
- * take seconds and leaves the time of the file as it was.
- */
-const restMs = 10_000;
-
-/**
- * Returns a function that returns a mark of the log's content, which changes with each commit of any process. Null when
- * that is not certain: within `afterMs` after a write, and without a write-ahead log.
- */
-function createLogMark(dataDir: string, afterMs: number): () => string | null {
-  const file = join(dataDir, databaseFileName);
-  let last = '';
-  let lastSinceMs = 0;
-  return () => {
-    const wal = statSync(`${file}-wal`, { bigint: true, throwIfNoEntry: false });
-    if (wal === undefined) return null;
-    const mark = `${inodeOf(file)} ${wal.ino} ${wal.size} ${wal.mtimeNs}`;
-    const nowMs = performance.now();
-    if (mark !== last) [last, lastSinceMs] = [mark, nowMs];
-    return nowMs - lastSinceMs > afterMs ? mark : null;
-  };
-}
-
 /** Maximum number of answers: a name of a sink or subscription can be an argument. */
 const answersMax = 1_000;
 
-/** Returns the caller with the last answers of these operations remembered, by their arguments. */
+/** Returns the caller with the last answers of these operations remembered until the next change, by their arguments. */
 export function rememberingReads(
   caller: Caller,
-  dataDir: string,
   names: ReadonlySet<string>,
-  afterMs = restMs,
+  activity: Pick<IntakeActivity, 'changes'>,
 ): Caller {
-  const markOf = createLogMark(dataDir, afterMs);
-  const answers = new Map<string, { mark: string; answer: unknown }>();
+  const answers = new Map<string, unknown>();
+  let changes = activity.changes;
   return {
     call: async (op, args, signal) => {
-      // Before the call: a commit during it changes the mark.
-      const mark = names.has(op) ? markOf() : null;
-      if (mark === null) return caller.call(op, args, signal);
+      if (!names.has(op)) return caller.call(op, args, signal);
+      if (changes !== activity.changes) answers.clear();
+      changes = activity.changes;
+      const before = changes;
       const key = JSON.stringify([op, args]);
-      const known = answers.get(key);
-      if (known?.mark === mark) return known.answer;
+      if (answers.has(key)) return answers.get(key);
       const answer = await caller.call(op, args, signal);
-      if (answers.size >= answersMax) answers.clear();
-      answers.set(key, { mark, answer });
+      // After a change during the call, the answer may be older.
+      if (before === activity.changes && answers.size < answersMax) answers.set(key, answer);
       return answer;
+    },
+  };
+}
+
+/** Returns the caller of changes, each of which is noted when it has ended; after a failure, it may have been made. */
+export function notingChanges(
+  caller: Caller,
+  tables: readonly TablesSlot[],
+  activity: Pick<IntakeActivity, 'wake'>,
+): Caller {
+  const quiet = new Set(
+    tables.flatMap(({ group, quiet: names = [] }) => names.map((name) => `${group}.${name}`)),
+  );
+  return {
+    call: async (op, args, signal) => {
+      try {
+        return await caller.call(op, args, signal);
+      } finally {
+        if (!quiet.has(op)) activity.wake();
+      }
     },
   };
 }

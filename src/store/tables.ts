@@ -55,6 +55,8 @@ export interface TablesSlot<
   store(reader: Reader, writes: Remote<Own['writes']>, base: BaseChanges): Port;
   /** Reads that background jobs repeat every second or more often. */
   repeated?: readonly (keyof Own['reads'] & string)[];
+  /** Frequent changes on which no repeated read depends. */
+  quiet?: readonly (keyof Own['writes'] & string)[];
   /** Lease of a shared log under which a job makes changes; changes by users and by every node need none. */
   lease?: string;
   withoutLease?: readonly (keyof Own['writes'] & string)[];

@@ -58,40 +58,26 @@ it('a thread does not end during a call', async () => {
   expect(thread.isRunning).toBe(false);
 });
 
-/** Reads that are remembered, and the number of calls that reached the thread. */
-function openRemembering(dataDir: string, syncedMs?: number) {
-  const thread = openThread(dataDir);
-  const counts = { calls: 0 };
-  const counted = {
-    call: (...call: Parameters<StoreThread['call']>) => {
-      counts.calls += 1;
-      return thread.call(...call);
-    },
-  };
-  const names = new Set(['log.lastPosition', 'log.cursor']);
-  const { log } = remote<Reads>(rememberingReads(counted, dataDir, names, syncedMs));
-  return { counts, log };
-}
-
-it('a read is repeated only after a commit of any program', async () => {
+it('a read is repeated only after a change by this process or by another program', async () => {
   const { store, dataDir } = await openSqliteStore();
-  const { log, counts } = openRemembering(dataDir, 100);
-  const readTwice = async () => {
-    counts.calls = 0;
-    const first = await log.lastPosition();
-    return [first, await log.lastPosition(), await log.cursor('one'), await log.cursor('two')];
-  };
-  const rest = () =>
+  const thread = openThread(dataDir);
+  const call = vi.fn(thread.call.bind(thread));
+  const names = new Set(['log.lastPosition', 'log.cursor']);
+  const { log } = remote<Reads>(rememberingReads({ call }, names, store.activity));
+  const read = async () => [await log.lastPosition(), await log.cursor('one')];
+  const untilRemembered = () =>
     vi.waitFor(async () => {
-      await readTwice();
-      expect(counts.calls).toBe(0);
+      call.mockClear();
+      await read();
+      expect(call).not.toHaveBeenCalled();
     });
-  await rest();
+  await untilRemembered();
   await store.accept(delivery(notification(1)));
-  expect(await readTwice()).toEqual([1, 1, null, null]);
-  expect(counts.calls).toBeGreaterThan(0);
-  await rest();
+  expect(await read()).toEqual([1, null]);
+  await store.moveCursor('one', 1, 0);
+  expect(await read()).toEqual([1, 1]);
+  await untilRemembered();
   // Another connection stands for another program.
-  openFile(dataDir).exec("INSERT INTO reader_cursor VALUES ('two', 7, 0)");
-  expect(await readTwice()).toEqual([1, 1, null, 7]);
+  openFile(dataDir).exec("UPDATE reader_cursor SET position = 7 WHERE reader = 'one'");
+  await vi.waitFor(async () => expect(await read()).toEqual([1, 7]));
 });

@@ -87,6 +87,8 @@ export type ThreadMessage =
   | { kind: 'started' }
   | { kind: 'failed'; error: SerializedError }
   | ({ kind: 'settled' } & Settled)
+  /** Something changed that the owner of the thread must know. */
+  | { kind: 'changed' }
   /** Sent every second by a contained thread. */
   | { kind: 'alive'; bufferBytes: number };
 

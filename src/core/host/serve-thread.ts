@@ -45,17 +45,19 @@ const aliveMs = 1_000;
 export type ServeCalls = (port: MessagePort, data: ThreadData) => void;
 
 /**
- * Runs this thread. `begin` opens what the operations need, and may throw; calls wait for it. `Data` is set by the main
- * thread. On the main thread, it only returns the function, which serves the same calls there.
+ * Runs this thread. `begin` opens what the operations need, and may throw; calls wait for it. It gets a function that
+ * reports a change to the main thread. `Data` is set by the main thread. On the main thread, it only returns the
+ * function, which serves the same calls there.
  */
 export function serveThread<Data, Context>(
-  begin: (data: Data) => Service<Context> | Promise<Service<Context>>,
+  begin: (data: Data, changed: () => void) => Service<Context> | Promise<Service<Context>>,
 ): ServeCalls {
   const serve: ServeCalls = (port, { data, isContained }) => {
     const post = (message: ThreadMessage, moved?: ArrayBuffer[]) =>
       port.postMessage(message, moved);
     const start = async () => {
-      answerCalls(port, await begin(data as Data), post);
+      const changed = () => post({ kind: 'changed' });
+      answerCalls(port, await begin(data as Data, changed), post);
       post({ kind: 'started' });
       if (!isContained) return;
       const report = () => post({ kind: 'alive', bufferBytes: memoryUsage().arrayBuffers });

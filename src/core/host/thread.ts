@@ -52,6 +52,8 @@ interface ThreadOptions {
   callTimeoutSeconds?: number;
   /** Ends the thread after this time without a call, to save memory; the next call starts it. By default never. */
   idleSeconds?: number;
+  /** Called when the thread reports a change. */
+  onChanged?: () => void;
   /** True if only a call, of which there is one at a time, keeps the process alive. */
   isUnreferenced?: boolean;
   /**
@@ -201,6 +203,7 @@ export class Thread implements Caller {
       if (worker === this.#worker) this.#silentUntilSecond = this.#second + silentSecondsMax;
       if (message.kind === 'settled') this.#settle(message);
       else if (message.kind === 'started') this.#onStarted();
+      else if (message.kind === 'changed') this.#options.onChanged?.();
       else if (message.kind === 'failed') this.#fail(worker, deserializeError(message.error));
       else if (message.bufferBytes > (containedBufferBytes ?? Number.POSITIVE_INFINITY)) {
         failed('memory', 'used too much memory');

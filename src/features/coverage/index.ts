@@ -62,6 +62,7 @@ export const coverage = defineFeature({
       }),
       lease: 'reconcile',
       withoutLease: ['recordUptime'],
+      quiet: ['recordUptime'],
     }),
   ],
   settings: () => import('./settings.ts'),

@@ -10,7 +10,13 @@ import { createAcquireLock } from '../../store/engine/locks.ts';
 import { StoreThread } from '../../store/engine/thread.ts';
 import { IntakeActivity, type IntakeOptions } from '../../store/log/intake-queue.ts';
 import type { Writes } from '../../store/log/writer-thread.ts';
-import { openStoreReader, type Shared, type Store, writePorts } from '../../store/store.ts';
+import {
+  notingChanges,
+  openStoreReader,
+  type Shared,
+  type Store,
+  writePorts,
+} from '../../store/store.ts';
 import { type TablesSlot, tableFiles } from '../../store/tables.ts';
 import type { NodePlace } from './apply-entries.ts';
 import { stateOf, withCopyThread } from './copy-log.ts';
@@ -63,8 +69,9 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     const parts = { log, writer, follower };
     const intake = createNodeIntake(parts, { thread, queueBytesMax, onCommit });
     const changes = new NodeChanges({ ...parts, thread, tables });
-    const reader = openStoreReader(dataDir, tables);
-    const ports = writePorts(reader, remote<Writes>(changes), { tables, activity });
+    const reader = openStoreReader(dataDir, tables, activity);
+    const writes = remote<Writes>(notingChanges(changes, tables, activity));
+    const ports = writePorts(reader, writes, tables);
     const opened = log;
     return {
       ...reader,

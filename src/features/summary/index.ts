@@ -38,7 +38,8 @@ export const summary = defineFeature({
       sharesCommits: true,
       operations: moduleFile('./sql', import.meta.url),
       reader: (reads) => ({
-        ...pick(reads, ['textsOf', 'due', 'waiting', 'spending', 'refusedAnswer']),
+        ...pick(reads, ['textsOf', 'waiting', 'spending', 'refusedAnswer']),
+        due: async (query) => ((await reads.waiting()).waiting === 0 ? [] : reads.due(query)),
         find: (query) =>
           pages(query.limit, (rowsMax, last) =>
             reads.page({ ...query, beforeId: last?.id ?? query.beforeId }, rowsMax),

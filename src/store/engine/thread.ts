@@ -26,6 +26,7 @@ interface StoreThreadOptions extends DataPlace {
   tables?: TableFiles;
   callTimeoutSeconds: number;
   idleSeconds?: number;
+  onChanged?: () => void;
 }
 
 export class StoreThread extends Thread {
@@ -62,11 +63,11 @@ export async function withThread<Ops, Result>(
 
 /** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
-  begin: (place: ThreadPlace) => Service<Context> | Promise<Service<Context>>,
+  begin: (place: ThreadPlace, changed: () => void) => Service<Context> | Promise<Service<Context>>,
 ): ServeCalls {
-  return serve(async (place: ThreadPlace) => {
+  return serve<ThreadPlace, Context>(async (place, changed) => {
     try {
-      const service = await begin(place);
+      const service = await begin(place, changed);
       const { failure = (error) => error } = service;
       return { ...service, failure: (error, context) => storeError(failure(error, context)) };
     } catch (error) {

@@ -20,6 +20,8 @@ export interface WriterConnection {
    * files. Never throws.
    */
   saveRemovedLog(): void;
+  /** Returns true if another connection has committed since the last call, or if that is unknown. */
+  hasOtherCommits(): boolean;
   close(): void;
 }
 
@@ -31,18 +33,27 @@ export interface Writer {
   requireSpace: () => void;
 }
 
-/** Interval of the check for removed files while nothing is written. */
-const removedFilesCheckMs = 250;
+/** Interval of the check for commits of others and for removed files. */
+const checkMs = 250;
 
-/** Creates the writer of a thread. */
-export function createWriter(place: DataPlace, use?: 'node'): Writer {
+/** Creates the writer of a thread. `onOtherCommits` is called at most a quarter of a second after commits of others. */
+export function createWriter(
+  place: DataPlace,
+  use?: 'own' | 'node',
+  onOtherCommits?: () => void,
+): Writer {
   const connection = createWriterConnection(place.dataDir, use);
-  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
+  setInterval(() => {
+    connection.saveRemovedLog();
+    if (connection.hasOtherCommits()) onOtherCommits?.();
+  }, checkMs).unref();
   return { place, connection, requireSpace: createDiskLimit(place, connection.tryCheckpoint) };
 }
 
 interface OpenFile {
   database: Database;
+  /** Changed by commits of other connections. */
+  version?: unknown;
   inodes: ReturnType<typeof inodesOf>;
 }
 
@@ -55,7 +66,6 @@ export function createWriterConnection(
   use: 'own' | 'node' = 'own',
 ): WriterConnection {
   let open: OpenFile | undefined;
-
   function ensureOpen() {
     requireOwnFiles();
     if (open === undefined) {
@@ -134,6 +144,7 @@ export function createWriterConnection(
       }
     },
     saveRemovedLog,
+    hasOtherCommits: () => open === undefined || hasOtherCommits(open),
     close,
   };
 }
@@ -151,6 +162,17 @@ function lostFile({ database, inodes }: OpenFile): 'database' | 'log' | null {
   const now = inodesOf(database.name);
   if (now.database !== inodes.database) return 'database';
   return now.wal === inodes.wal && now.shm === inodes.shm ? null : 'log';
+}
+
+/** Returns true if another connection has committed since the last call, or if that is unknown. */
+function hasOtherCommits(file: OpenFile): boolean {
+  const known = file.version;
+  try {
+    file.version = file.database.pragma('data_version', { simple: true });
+  } catch {
+    return true;
+  }
+  return file.version !== known;
 }
 
 /** Writes the whole write-ahead log to the database; returns false when a reader blocked it. */

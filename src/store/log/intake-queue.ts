@@ -208,9 +208,10 @@ export class IntakeQueue implements Intake {
 /** Minimum period over which the rate is measured. */
 const periodMs = 250;
 
-/** Commits of this process: how many deliveries arrive, and a wait for the next ones. */
+/** Commits: how many deliveries of this process arrive, a wait for the next ones, and a number that each change increases. */
 export class IntakeActivity {
   #deliveries = 0;
+  #changes = 0;
   /** Start of the current period, and the deliveries before it. */
   #start = { ms: performance.now(), deliveries: 0 };
   #lastPerSecond = 0;
@@ -219,6 +220,11 @@ export class IntakeActivity {
   /** Deliveries that were committed so far. */
   get deliveries(): number {
     return this.#deliveries;
+  }
+
+  /** Increases with each change of the log of which this process knows. */
+  get changes(): number {
+    return this.#changes;
   }
 
   note({ deliveries }: Pick<CommitFacts, 'deliveries'>): void {
@@ -230,8 +236,9 @@ export class IntakeActivity {
     this.wake();
   }
 
-  /** Ends the waiting for a commit: something else was written to the log. */
+  /** Notes that something was written to the log, and ends the waiting for a commit. */
   wake(): void {
+    this.#changes += 1;
     for (const wake of this.#waiting) wake();
   }
 

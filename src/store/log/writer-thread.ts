@@ -134,9 +134,9 @@ function proveWritable({ connection }: Pick<Writer, 'connection'>): void {
   });
 }
 
-export default serveThread<Writer>(async (place) => {
+export default serveThread<Writer>(async (place, changed) => {
   await loadTables(place.tables);
-  const writer = createWriter(place);
+  const writer = createWriter(place, 'own', changed);
   begin(writer);
   return {
     operations: createOperations(),

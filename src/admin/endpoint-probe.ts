@@ -39,7 +39,6 @@ export function createEndpointProbe(
     const advice = 'Set EARSHOT_PROBE_CA to a PEM file with the root certificate.';
     throw new AppError('configuration', message, { advice });
   }
-  const secureContext = contextTrusting(extraCaPems);
   return async (endpoint, credentials) => {
     const url = URL.parse(endpoint);
     const progress: Progress = { status: null, tls: null };
@@ -50,6 +49,7 @@ export function createEndpointProbe(
       headers: { Host: url.host },
       auth: credentials && `${credentials.username}:${credentials.password}`,
     };
+    const secureContext = contextTrusting(extraCaPems);
     const ask = send({ host, port: Number(port), secureContext, timeoutMs }, get, progress);
     const reason = await ask.then(() => `HTTP ${progress.status}`, codesOf);
     return explained(progress, reason);

@@ -8,7 +8,7 @@ import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
 import { type Shape, toShape } from './geometry/shape.ts';
 import type { FoundProduct } from './products.ts';
-import { isRecord, type ProductRecord, partOf, textOrNull } from './values.ts';
+import { type ProductRecord, partOf, textOrNull } from './values.ts';
 
 /** Values are null if the record does not have them. */
 export interface ProductView {
@@ -91,15 +91,6 @@ function attributesOf(record: ProductRecord): Map<string, unknown> {
 const kindNames: ReadonlySet<unknown> = new Set(
   attributeKinds.flatMap((kind) => [kind, `#OData.CSC.${kind}Attribute`]),
 );
-
-/** Returns the record in a body (`value`, or `Value` in old ones); null if there is none. */
-export function recordIn(document: unknown, index: number): ProductRecord | null {
-  const item: unknown = Array.isArray(document) ? document[index] : document;
-  if (!isRecord(item)) return null;
-  const { value, Value } = item;
-  if (isRecord(value)) return value;
-  return isRecord(Value) ? Value : null;
-}
 
 /**
  * Returns the published name of the collection, from the platform, else the folder in `S3Path`

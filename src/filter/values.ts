@@ -77,6 +77,15 @@ export function isRecord(value: unknown): value is ProductRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Returns the record in a body (`value`, or `Value` in old ones); null if there is none. */
+export function recordIn(document: unknown, index: number): ProductRecord | null {
+  const item: unknown = Array.isArray(document) ? document[index] : document;
+  if (!isRecord(item)) return null;
+  const { value, Value } = item;
+  if (isRecord(value)) return value;
+  return isRecord(Value) ? Value : null;
+}
+
 /** Returns a member of an object; undefined if it has none, or is not an object. */
 export function partOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;

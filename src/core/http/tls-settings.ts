@@ -35,22 +35,22 @@ function knowsHybrid(version: string): boolean {
   return major > 3 || (major === 3 && minor >= 5);
 }
 
-const contexts = new Map<string, SecureContext>();
+const contexts = new Map<string, WeakRef<SecureContext>>();
 /** Maximum number of cached contexts; processes rarely use more. */
 const contextsMax = 8;
 
 /**
  * Trusts the authorities in `pems` (one or more certificates each) in addition to the public and the system's ones.
- * Cached: parsing hundreds of authorities costs more than a handshake.
+ * Cached while it is in use: parsing hundreds of authorities costs more than a handshake, and takes 10 MB.
  */
 export function contextTrusting(pems: readonly string[]): SecureContext {
   const key = pems.join('\n');
-  const known = contexts.get(key);
+  const known = contexts.get(key)?.deref();
   if (known !== undefined) return known;
   const usual = [...getCACertificates('default'), ...getCACertificates('system')];
   const context = createSecureContext({ ca: [...new Set([...usual, ...pems])] });
   if (contexts.size === contextsMax) contexts.clear();
-  contexts.set(key, context);
+  contexts.set(key, new WeakRef(context));
   return context;
 }
 

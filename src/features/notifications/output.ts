@@ -19,8 +19,7 @@ import type { Column } from '../../core/terms/report.ts';
 import { subscriptionEvents } from '../../core/terms/subscription.ts';
 import { jsonOf, printable } from '../../core/terms/text.ts';
 import { factsOfRecord, type ProductCells } from '../../filter/product-facts.ts';
-import { recordIn } from '../../filter/product-view.ts';
-import type { ProductRecord } from '../../filter/values.ts';
+import { type ProductRecord, recordIn } from '../../filter/values.ts';
 import { cellsOfRecord, productColumns, timeColumn, type WithCells } from '../products/output.ts';
 
 export interface FilterFlags {

@@ -4,8 +4,8 @@ import { formatDateUs } from '../../core/terms/dates.ts';
 import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
-import { type ProductView, productView, recordIn } from '../../filter/product-view.ts';
-import type { ProductRecord } from '../../filter/values.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
+import { type ProductRecord, recordIn } from '../../filter/values.ts';
 import type { SinkRules } from './terms.ts';
 
 /** Future versions may add fields, but not remove any. Unknown values are null. Times are ISO 8601 UTC. */

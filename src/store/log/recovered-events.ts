@@ -1,4 +1,5 @@
 /** Recovered events: events in the catalogue without a push, and their later pushes. */
+
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
 import { hourOf, millisecondOf, readDateUs } from '../../core/terms/dates.ts';
@@ -10,7 +11,7 @@ import {
   type MissingEvent,
   writtenEventUs,
 } from '../../core/terms/subscription.ts';
-import { recordIn } from '../../filter/product-view.ts';
+import { recordIn } from '../../filter/values.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';

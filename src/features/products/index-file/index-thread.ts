@@ -1,8 +1,7 @@
 /** The indexing thread: reads the log and writes the product index. */
 
 import { isAppError } from '../../../core/terms/app-error.ts';
-import { recordIn } from '../../../filter/product-view.ts';
-import type { ProductRecord } from '../../../filter/values.ts';
+import { type ProductRecord, recordIn } from '../../../filter/values.ts';
 import { type BodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 import {

@@ -4,7 +4,7 @@ import { isAppError } from '../../../core/terms/app-error.ts';
 import type { AnyGeometry, Entity } from '../../../filter/filter-tree.ts';
 import { toDisplayGeometry } from '../../../filter/geometry/geojson.ts';
 import { toShape } from '../../../filter/geometry/shape.ts';
-import { type ProductView, productView, recordIn } from '../../../filter/product-view.ts';
+import { type ProductView, productView } from '../../../filter/product-view.ts';
 import type {
   EventPage,
   EventQuery,
@@ -15,7 +15,7 @@ import type {
   ProductQuery,
   ProductSelection,
 } from '../../../filter/products.ts';
-import type { ProductRecord } from '../../../filter/values.ts';
+import { type ProductRecord, recordIn } from '../../../filter/values.ts';
 import { type BodyReader, bodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';

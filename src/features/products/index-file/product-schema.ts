@@ -5,9 +5,8 @@ import { jsonOf } from '../../../core/terms/text.ts';
 import { satelliteOf } from '../../../filter/fields.ts';
 import type { AnyGeometry } from '../../../filter/filter-tree.ts';
 import { type Column, derivedDefinitions, withNamedFacts } from '../../../filter/product-facts.ts';
-import { recordIn } from '../../../filter/product-view.ts';
 import type { ProductRow } from '../../../filter/products.ts';
-import type { ProductRecord } from '../../../filter/values.ts';
+import { type ProductRecord, recordIn } from '../../../filter/values.ts';
 import { bodyDocument } from '../../../store/bodies/body-document.ts';
 
 const sqlTypes = {

@@ -65,6 +65,12 @@ if (isOurs && process.env.NODE_COMPILE_CACHE === undefined) {
   process.env.NODE_COMPILE_CACHE = folder;
 }
 
+// zod would load its messages in 64 languages: a tenth of the time and 5 MB of a simple command.
+module.registerHooks({
+  resolve: (specifier, context, next) =>
+    next(specifier === '../locales/index.js' ? '../locales/en.js' : specifier, context),
+});
+
 // V8 reads this when a thread starts. The flag of the process overrides the limits of its threads, which need a smaller
 // young generation than the main thread.
 setFlagsFromString('--max-semi-space-size=4');

@@ -1,6 +1,8 @@
 /** The query thread: a read-only connection outside the main thread, so that no query delays a response. */
-import { createReaderConnection } from './engine/database.ts';
-import { serveThread } from './engine/thread.ts';
+import { type Caller, type Operations, operationsByName } from '../core/host/rpc.ts';
+import { createReaderConnection, type Database } from './engine/database.ts';
+import { storeError } from './engine/sqlite-error.ts';
+import { serveThread, type ThreadPlace } from './engine/thread.ts';
 import { quarantineReads } from './log/quarantine.ts';
 import { logReads } from './log/queries.ts';
 import {
@@ -20,12 +22,30 @@ const reads = {
 };
 export type Reads = typeof reads;
 
-export default serveThread(async ({ dataDir, tables }) => {
+async function openReads({ dataDir, tables }: Pick<ThreadPlace, 'dataDir' | 'tables'>) {
   await loadTables(tables);
   const connection = createReaderConnection(dataDir);
+  const operations: Operations<Database> = withTables('reads', reads);
   return {
-    operations: withTables('reads', reads),
+    operations,
     context: () => connection.database(),
     close: () => connection.close(),
   };
-});
+}
+
+export default serveThread(openReads);
+
+/** Runs the queries on this thread, for a command whose queries are short. The first one opens the file. */
+export function createReadsHere(place: Parameters<typeof openReads>[0]) {
+  let opened: ReturnType<typeof openReads> | undefined;
+  const call: Caller['call'] = async (op, args) => {
+    try {
+      opened ??= openReads(place);
+      const { operations, context } = await opened;
+      return operationsByName(operations).get(op)?.(context(), ...(args as never[]));
+    } catch (error) {
+      throw storeError(error);
+    }
+  };
+  return { call, close: async () => (await opened?.catch(() => undefined))?.close() };
+}

@@ -134,6 +134,16 @@ export function openStoreReader(
   return { ...readPorts(remote<Reads>(caller), tables), close: () => thread.close() };
 }
 
+/** Opens an existing store for short queries on this thread: a command starts 0.1 s earlier than with a thread. */
+export async function openReaderHere(
+  dataDir: string,
+  tables: readonly TablesSlot[],
+): Promise<StoreReader> {
+  const { createReadsHere } = await import('./query-thread.ts');
+  const reads = createReadsHere({ dataDir, tables: tableFiles(tables) });
+  return { ...readPorts(remote<Reads>(reads), tables), close: reads.close };
+}
+
 /** Returns the read-only ports, based on the operations of a query thread. */
 function readPorts(
   reads: Remote<Reads>,

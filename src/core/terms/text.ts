@@ -129,7 +129,8 @@ export function percentText(share: number): string {
 
 /** Formats a count: `1,234`. */
 export function countText(count: number): string {
-  return count.toLocaleString('en-US');
+  // Not with Intl, which takes 10 ms and 3 MB at its first use.
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `1 dead letter`, `1,288 dead letters`. */

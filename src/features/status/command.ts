@@ -1,6 +1,6 @@
 /** `earshot status`: shows the state of all parts on one screen. */
 import { needsEndpoint } from '../../admin/settings.ts';
-import { type CommandContext, defineCommand, withParts } from '../../core/cli/command.ts';
+import { type CommandContext, defineCommand } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
@@ -29,7 +29,8 @@ import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
 import { findRunning, type RunningNote, refusalOf } from '../../receiver/running-receiver.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import type { StoreReader } from '../../store/store.ts';
+import { openReaderHere, type StoreReader } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
 import { heartbeatMaxAgeUs } from '../coverage/completeness.ts';
 
 export const statusCommand = defineCommand('status', {
@@ -74,11 +75,11 @@ async function showStatus(
   // First, because problems of other settings are irrelevant with a wrong data directory.
   const place = loadConfig(io, ['data']);
   requireDatabase(place.dataDir);
-  await withParts(io, ['reader'], async ({ reader: store }) => {
-    const usable = refuseUnusable(store);
-    // Read while the query thread starts.
-    const [settings, parts] = await Promise.all([readSettings(io), loadStatusParts(io.features)]);
-    await usable;
+  const store = await openReaderHere(place.dataDir, tablesOf(io.features));
+  try {
+    await refuseUnusable(store);
+    const settings = await readSettings(io);
+    const parts = await loadStatusParts(io.features);
     const status = await createGather(parts, sourcesOf(io, settings, store))();
     if (json) await printJson(io.stdout, toStatusJson(parts, status));
     else {
@@ -87,7 +88,9 @@ async function showStatus(
     }
     refuseProblems(settings.problems);
     if (check && !isOk(status)) throw new AppError('differences', headline(status));
-  });
+  } finally {
+    await store.close();
+  }
 }
 
 /** Returns the address of the web page of a running receiver; nothing without one. */

@@ -22,7 +22,9 @@ const reads = {
 };
 export type Reads = typeof reads;
 
-async function openReads({ dataDir, tables }: Pick<ThreadPlace, 'dataDir' | 'tables'>) {
+type Place = Pick<ThreadPlace, 'dataDir' | 'tables'>;
+
+async function openReads({ dataDir, tables }: Place) {
   await loadTables(tables);
   const connection = createReaderConnection(dataDir);
   const operations: Operations<Database> = withTables('reads', reads);
@@ -36,7 +38,7 @@ async function openReads({ dataDir, tables }: Pick<ThreadPlace, 'dataDir' | 'tab
 export default serveThread(openReads);
 
 /** Runs the queries on this thread, for a command whose queries are short. The first one opens the file. */
-export function createReadsHere(place: Parameters<typeof openReads>[0]) {
+export function createReadsHere(place: Place): Caller & { close(): Promise<void> } {
   let opened: ReturnType<typeof openReads> | undefined;
   const call: Caller['call'] = async (op, args) => {
     try {
@@ -47,5 +49,10 @@ export function createReadsHere(place: Parameters<typeof openReads>[0]) {
       throw storeError(error);
     }
   };
-  return { call, close: async () => (await opened?.catch(() => undefined))?.close() };
+  return {
+    call,
+    close: async () => {
+      (await opened?.catch(() => undefined))?.close();
+    },
+  };
 }

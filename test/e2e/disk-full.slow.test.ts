@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { spawnCommand } from '../helpers/spawned-command.ts';
 import { isThorough } from '../helpers/thorough.ts';
 import {
   type DiskContext,
@@ -23,7 +24,7 @@ async function loadUntilRefused(receiver: Loaded): Promise<void> {
   await expect.poll(receiver.refused, filled).toBeGreaterThan(before + 50);
   // A reader that ends lets the write-ahead log be truncated: then some more are accepted.
   const probe = async () => (await receiver.send('GET', '/notifications/all')).status;
-  await expect.poll(probe, soon).toBe(503);
+  await expect.poll(probe, filled).toBe(503);
 }
 
 async function endsInOrder(receiver: Loaded): Promise<void> {
@@ -74,4 +75,27 @@ describe.skipIf(!canMount)('a disk that becomes full (needs root to mount one)',
     },
     240_000,
   );
+
+  it('gets free space by a prune while the receiver runs, which continues', async () => {
+    const { disk, dataDir, answered, asked, start } = await openDiskContext(64);
+    const receiver = await start();
+    // A reader that has not started blocks pruning: summaries start before the disk is full.
+    receiver.startLoad();
+    await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
+    await receiver.stopLoad();
+    await expect.poll(asked, soon).toBeGreaterThan(0);
+    disk.use(24);
+    await loadUntilRefused(receiver);
+    const before = answered.length;
+    const prune = ['prune', '--to-size', '4MiB', '--yes'];
+    const env = { EARSHOT_DATA_DIR: dataDir };
+    const { code, err } = await spawnCommand(prune, { env, cwd: disk.folder }).ended;
+    expect(code, err).toBe(0);
+    await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 50);
+    await endsInOrder(receiver);
+    const { ackIds, integrity } = storedIn(dataDir);
+    expect(ackIds).toEqual(expect.arrayContaining(answered.slice(before)));
+    expect(ackIds.length).toBeLessThan(answered.length);
+    expect(integrity).toBe('ok');
+  }, 240_000);
 });

@@ -5,8 +5,9 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { catchUpIndex } from '../../src/features/products/index-file/index-maintenance.ts';
+import { pruneLog } from '../../src/features/pruning/job.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { diskSpace } from '../../src/store/engine/disk-limit.ts';
+import { defaultReserveBytes, diskSpace } from '../../src/store/engine/disk-limit.ts';
 import { fillWithProducts } from '../e2e/disk-context.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
 import { removeIndex } from '../features/products/index-file/product-context.ts';
@@ -99,6 +100,24 @@ describe('without free space', () => {
 });
 
 describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
+  it('keeps most of its reserve while finished work is stored, and is pruned', async () => {
+    const disk = mountSmallDisk(64);
+    const dataDir = join(disk.folder, 'data');
+    await fillWithProducts(dataDir, 3_000);
+    const reserveBytes = defaultReserveBytes(dataDir) ?? 0;
+    disk.use(Math.ceil((disk.freeBytes() - reserveBytes) / mebibyte));
+    const { store } = await openSqliteStore({ dataDir });
+    await expectRefused(store.accept(large(1)), 'unavailable');
+    // More than a write-ahead log of the usual size, 8 MB.
+    for (let i = 1; i <= 1_500; i += 1) await store.moveCursor('reader', 3_000, atUs + i);
+    expect(disk.freeBytes()).toBeGreaterThan(5 * mebibyte);
+    const keep = { ageUs: null, bytes: mebibyte };
+    const request = { keep, withQuarantined: false, freeShare: 0, nowUs: atUs };
+    const { signal } = new AbortController();
+    await pruneLog(request, { pruning: store.pruning, pause: async () => {}, signal });
+    expect(await store.accept(large(1))).toMatchObject({ outcome: 'stored' });
+  });
+
   it('keeps its reserve while an index is built, which pauses in time', async () => {
     const disk = mountSmallDisk(60);
     const dataDir = join(disk.folder, 'data');

@@ -6,7 +6,7 @@ import { openForWriting } from '../../src/store/engine/database.ts';
 
 for await (const dataDir of createInterface({ input: process.stdin })) {
   try {
-    openForWriting(dataDir).close();
+    openForWriting({ dataDir }).close();
     process.stdout.write('opened\n');
   } catch (error) {
     process.stdout.write(`${String(error)}\n`);

@@ -55,8 +55,8 @@ describe('opening the store', () => {
 
   it('sets durability and concurrent reading on the writing connection', () => {
     const dataDir = temporaryDirectory();
-    openForWriting(dataDir).close();
-    const database = openForWriting(dataDir);
+    openForWriting({ dataDir }).close();
+    const database = openForWriting({ dataDir });
     const setting = (name: string) => database.pragma(name, { simple: true });
     expect(setting('journal_mode')).toBe('wal');
     // 2 is FULL. The second opening is the one that would fall back to NORMAL.

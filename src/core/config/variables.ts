@@ -230,7 +230,7 @@ export const variables = defineVariables({
   EARSHOT_DISK_RESERVE: {
     schema: byteSize,
     description:
-      'Minimum free space on the disk of the data directory. With less free space, the receiver refuses notifications (503). The default is 256 MiB, or 5 % of a disk that is smaller than 5 GiB. `0` disables the limit.',
+      'Minimum free space on the disk of the data directory. With less free space, the receiver refuses notifications (503). The default is 256 MiB, or 5 % of a disk that is smaller than 5 GiB, but at least 8 MiB. `0` disables the limit.',
     example: '1GiB',
   },
   EARSHOT_ENDPOINT_USERNAME: {

@@ -155,7 +155,7 @@ function keyOf(row: NotificationRow, body: Uint8Array | undefined) {
   };
 }
 
-export default serveThread<Reading>(({ dataDir }) => {
-  const reading: Reading = { database: openForWriting(dataDir), parts: undefined };
+export default serveThread<Reading>((place) => {
+  const reading: Reading = { database: openForWriting(place), parts: undefined };
   return { operations, context: () => reading, close: () => reading.database.close() };
 });

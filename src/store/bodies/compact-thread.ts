@@ -212,7 +212,7 @@ export type CompactOperations = typeof operations;
 
 export default serveThread((place) => {
   lowerPriority();
-  const connection = createWriterConnection(place.dataDir);
+  const connection = createWriterConnection(place);
   const context = { place, connection, packRow: createRowPacker(level) };
   return { operations, context: () => context, close: () => connection.close() };
 });

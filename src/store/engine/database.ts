@@ -7,6 +7,7 @@ import { createOwnerOnly, makeDirectory } from '../../core/host/files.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { faultError } from '../../core/terms/faults.ts';
 import { tables } from '../tables.ts';
+import { checkpointBytes, type DataPlace } from './disk-limit.ts';
 import { migrations } from './schema.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
 
@@ -25,7 +26,8 @@ export const restoringFolderName = 'restoring';
 export const busyTimeoutMs = 5_000;
 
 /** Opens the file for writing. Creates the directory (owner-only), the file and its tables. */
-export function openForWriting(dataDir: string): Database {
+export function openForWriting(place: DataPlace): Database {
+  const { dataDir } = place;
   createDirectory(dataDir);
   refuseLink(join(dataDir, databaseFileName));
   refuseInterruptedRestore(dataDir);
@@ -44,8 +46,9 @@ export function openForWriting(dataDir: string): Database {
     // macOS: without it a sync reaches only the drive's cache. No effect on other systems.
     database.pragma('fullfsync = ON');
     // A checkpoint every 8 MB takes about 6 ms. Fewer checkpoints are slightly faster in total, but
-    // each one delays all responses by 30 ms or more.
-    database.pragma('wal_autocheckpoint = 1000');
+    // each one delays all responses by 30 ms or more. A small reserve must contain the log several times.
+    const pages = Math.min(1_000, Math.ceil(checkpointBytes(place) / 8_192));
+    database.pragma(`wal_autocheckpoint = ${pages}`);
     // The write-ahead log may grow larger during a long read. It is truncated afterwards.
     database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
     // 8 MiB (a negative value is in KiB). The operating system caches the rest.

@@ -5,9 +5,8 @@ import { AppError } from '../../core/terms/app-error.ts';
 import type { DiskSpace } from '../../core/terms/ports.ts';
 import { sizeText } from '../../core/terms/text.ts';
 
-/** The default disk reserve: the smaller of 256 MiB and 5 % of the disk. */
-const reserveBytesMax = 256 * 2 ** 20;
-const reserveShareMax = 1 / 20;
+/** The default disk reserve: 5 % of the disk, within these limits. The lower one contains the largest commit twice. */
+const [reserveBytesMin, reserveBytesMax] = [8 * 2 ** 20, 256 * 2 ** 20];
 
 /** Interval between checks while enough space is free. Otherwise each call checks. */
 const checkIntervalMs = 100;
@@ -50,7 +49,12 @@ export function defaultReserveBytes(dataDir: string): number | null {
 }
 
 function defaultReserveOf({ totalBytes }: Pick<DiskSpace, 'totalBytes'>): number {
-  return Math.floor(Math.min(reserveBytesMax, totalBytes * reserveShareMax));
+  return Math.floor(Math.min(Math.max(totalBytes / 20, reserveBytesMin), reserveBytesMax));
+}
+
+/** Returns the size of a write-ahead log at which a checkpoint runs: an eighth of the reserve; infinite without one. */
+export function checkpointBytes({ dataDir, diskReserveBytes }: DataPlace): number {
+  return (diskReserveBytes ?? defaultReserveBytes(dataDir) ?? 0) / 8 || Number.POSITIVE_INFINITY;
 }
 
 /** Returns null for a file system without a size (kernel file systems). */

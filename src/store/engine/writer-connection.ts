@@ -42,7 +42,7 @@ export function createWriter(
   use?: 'own' | 'node',
   onOtherCommits?: () => void,
 ): Writer {
-  const connection = createWriterConnection(place.dataDir, use);
+  const connection = createWriterConnection(place, use);
   setInterval(() => {
     connection.saveRemovedLog();
     if (connection.hasOtherCommits()) onOtherCommits?.();
@@ -62,14 +62,14 @@ interface OpenFile {
  * a shared log, also when it joins one later.
  */
 export function createWriterConnection(
-  dataDir: string,
+  place: DataPlace,
   use: 'own' | 'node' = 'own',
 ): WriterConnection {
   let open: OpenFile | undefined;
   function ensureOpen() {
     requireOwnFiles();
     if (open === undefined) {
-      const database = openForWriting(dataDir);
+      const database = openForWriting(place);
       if (use === 'node') database.pragma('synchronous = NORMAL');
       open = { database, inodes: inodesOf(database.name) };
       // Readers of this process may still share a removed shared memory file with us; they reopen soon.

@@ -90,7 +90,7 @@ describe('compacting', () => {
 
   it('discards its work where rows were removed meanwhile, and repeats it', async () => {
     const { dataDir } = await openSinglesStore(generatedBodies(50));
-    const connection = createWriterConnection(dataDir);
+    const connection = createWriterConnection({ dataDir });
     let transactions = 0;
     const interrupted: WriterConnection = {
       ...connection,

@@ -17,7 +17,7 @@ RUN npm prune --omit=dev --omit=optional && rm -rf node_modules/earshot-runtime 
 FROM node:24.21.0-trixie-slim
 WORKDIR /opt/earshot
 COPY --from=build /build/package.json ./
-COPY --from=build /build/scripts/earshot.js /build/scripts/require-node.js scripts/
+COPY --from=build /build/scripts/earshot.js /build/scripts/fewer-messages.js /build/scripts/require-node.js scripts/
 COPY --from=build /build/node_modules/ node_modules/
 COPY --from=build /build/dist/ dist/
 # The command `earshot`, and a user with a fixed id for the permissions of volumes and secret files.

@@ -55,10 +55,10 @@ Then checks that the database file contains every notification that was answered
       ],
       targets: [
         target('requests/s, earshot / twenty-line', speedRatio(rounds, 'earshot', 'twenty-line'), {
-          min: 3.5,
+          min: 4,
         }),
-        target('requests/s, earshot / bare', speedRatio(rounds, 'earshot', 'bare'), { min: 0.5 }),
-        target('p99, earshot / twenty-line', toTwentyLine, { max: 0.5 }),
+        target('requests/s, earshot / bare', speedRatio(rounds, 'earshot', 'bare'), { min: 0.45 }),
+        target('p99, earshot / twenty-line', toTwentyLine, { max: 0.3 }),
         target(`seconds to index ${burst} after a burst`, median(indexing), { max: 30 }),
         target('earshot peak memory, MB', inMegabytes(peak), { max: 300 }),
       ],

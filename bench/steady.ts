@@ -78,7 +78,7 @@ export const benchmark = defineBenchmark({
       ],
       targets: [
         target('peak memory, MB', inMegabytes(all.run.peakResidentBytes), { max: 350 }),
-        target('cores', all.run.serverCores, { max: 0.5 }),
+        target('cores', all.run.serverCores, { max: 0.4 }),
         target('p99 of a push, ms', all.run.p99Ms, { max: 36 }),
         target('p99, everything / nothing else', all.run.p99Ms / alone.run.p99Ms, { max: 5 }),
         target('waiting items of the sink', queues?.sinkWaiting ?? null, { max: sinkWaitingMax }),

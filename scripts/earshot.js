@@ -6,6 +6,7 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
+import './fewer-messages.js';
 import './require-node.js';
 
 try {
@@ -36,7 +37,9 @@ const isMissing =
   (name === 'reconcile' && !process.execArgv.includes(memoryFlag));
 if (isMissing && process.platform !== 'win32') {
   const { argv, execArgv, execPath, env } = process;
-  const flags = name === 'reconcile' ? [memoryFlag] : [];
+  // Threads get it, too.
+  const preloaded = new URL('fewer-messages.js', import.meta.url).href;
+  const flags = name === 'reconcile' ? [memoryFlag] : ['--import', preloaded];
   const settings = name === 'start' ? allocator : {};
   try {
     process.execve?.(execPath, [execPath, ...execArgv, ...flags, ...argv.slice(1)], {
@@ -64,12 +67,6 @@ if (isOurs && process.env.NODE_COMPILE_CACHE === undefined) {
   module.enableCompileCache(folder);
   process.env.NODE_COMPILE_CACHE = folder;
 }
-
-// zod would load its messages in 64 languages: a tenth of the time and 5 MB of a simple command.
-module.registerHooks({
-  resolve: (specifier, context, next) =>
-    next(specifier === '../locales/index.js' ? '../locales/en.js' : specifier, context),
-});
 
 // V8 reads this when a thread starts. The flag of the process overrides the limits of its threads, which need a smaller
 // young generation than the main thread.

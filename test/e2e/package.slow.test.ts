@@ -119,6 +119,7 @@ describe('the tarball', () => {
       'examples/typescript/package.json',
       'package.json',
       'scripts/earshot.js',
+      'scripts/fewer-messages.js',
       'scripts/require-node.js',
     ]);
     const dist = files.filter((path) => path.startsWith('dist/'));

@@ -80,14 +80,12 @@ after a change of earshot.config.ts, also translates TypeScript.`,
         ...starts.map(({ name, startMs }) =>
           target(`start to first stored push, ${name}, ms`, median(startMs), { max: 1_500 }),
         ),
-        ...commands
-          .slice(1)
-          .flatMap(({ name, wallMs, peakResidentBytes }): TargetResult[] => [
-            target(`${name}, ms`, wallMs, { max: name === 'status' ? 200 : 250 }),
-            target(`${name}, peak memory, MB`, inMegabytes(peakResidentBytes), {
-              max: name === 'status' ? 100 : 120,
-            }),
-          ]),
+        ...commands.slice(1).flatMap(({ name, wallMs, peakResidentBytes }): TargetResult[] => [
+          target(`${name}, ms`, wallMs, { max: name === 'status' ? 200 : 250 }),
+          target(`${name}, peak memory, MB`, inMegabytes(peakResidentBytes), {
+            max: name === 'status' ? 100 : 120,
+          }),
+        ]),
       ],
     };
   },

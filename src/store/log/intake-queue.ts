@@ -119,8 +119,9 @@ export class IntakeQueue implements Intake {
       this.#answers.delete(answer);
     });
     this.#answers.add(answer);
+    const count = this.#waiting.push(waiting);
     // All deliveries of a turn of the event loop together.
-    if (this.#waiting.push(waiting) === 1) {
+    if (count === 1 || count === this.#options.nextCommitMin) {
       setImmediate(() => this.#commitWaiting());
     }
     return answer;

@@ -19,7 +19,7 @@ import { sqliteCode, storeError } from '../../../store/engine/sqlite-error.ts';
 import { truncateLog } from '../../../store/engine/writer-connection.ts';
 
 /** Increased with each change of the tables or of derived values. An index of another version is rebuilt. */
-const productSchemaVersion = 1;
+const productSchemaVersion = 2;
 
 /** Three nodes of the box index fill a page; one would waste 40 % of a page of 4 KiB. */
 export const pageBytes = 8_192;

@@ -60,6 +60,10 @@ export const sensingUnits = (us: number): number => ((us - epochUs) / dayUs) * u
 /** Converts a position of the log (a product's id): the catalogue publishes about 32,768 a day (facts, catalogue 7). */
 export const receivedUnits = (position: number): number => (position / 32_768) * unitsPerDay;
 
+/** SQL for a cloud cover as a part of a box id: 1 to 101 in percent, rounded down; NULL without one. */
+export const cloudInBox = (percent: string): string =>
+  `1 + CAST(max(0, min(100, ${percent})) AS INTEGER)`;
+
 /** An index of products: its columns, and the condition of its rows. */
 interface ProductIndex {
   name: string;
@@ -105,8 +109,9 @@ function creationOf({ name, columns, isUnique = false, where }: ProductIndex): s
  * `product_attribute` has the names of all attributes of all records: a condition on another one needs no record.
  *
  * `product_name` finds trigrams of names. It stores no positions (detail=none), because names are compared afterwards.
- * `product_box` finds boxes on the globe by sensing time and range of ids, in the units above. A footprint that crosses
- * the antimeridian has two boxes, with ids 2n and 2n+1.
+ * `product_box` finds boxes on the globe by sensing time and range of ids, in the units above. A box id has the
+ * product's id, a bit, and the cloud cover in seven bits (0 without one), which a search reads with the box. A footprint
+ * that crosses the antimeridian has two boxes: `box_id`, and the same with the bit.
  *
  * A change needs a higher `productSchemaVersion` (product-file.ts).
  */
@@ -132,7 +137,8 @@ export const productTables = `
     deletion_us INTEGER,
     deletion_cause TEXT,
     ${derivedDefinitions.map(({ name, type }) => `${name} ${sqlTypes[type]}`).join(',\n    ')},
-    datetime_us INTEGER AS (coalesce(sensing_start_us, publication_us, received_at_us))
+    datetime_us INTEGER AS (coalesce(sensing_start_us, publication_us, received_at_us)),
+    box_id INTEGER AS (256 * id + coalesce(${cloudInBox('cloud_cover')}, 0))
   ) STRICT;
   ${productIndexes.map(creationOf).join('\n  ')}
 

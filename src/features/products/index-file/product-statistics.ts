@@ -245,9 +245,9 @@ type Part = Omit<CollectionSummary, ListName | 'box'> &
   Record<ListName, string> &
   Record<keyof Box, number | null>;
 
-/** A product has the boxes 2n and 2n+1; only the first decides about its count. */
+/** A product may have two boxes; only the first decides about its count. */
 const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
-    sum(b.id IS NULL OR b.id & 1 = 0) AS products,
+    sum(b.id IS NULL OR b.id & 128 = 0) AS products,
     min(p.sensing_start_us) AS sensingStartUs, max(p.sensing_end_us) AS sensingEndUs,
     min(p.cloud_cover) AS cloudCoverMin, max(p.cloud_cover) AS cloudCoverMax,
     min(b.west) AS west, min(b.south) AS south, max(b.east) AS east, max(b.north) AS north,
@@ -256,7 +256,7 @@ const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
       CASE WHEN p.platform_serial GLOB '[A-Z]' THEN p.platform_serial ELSE '' END) AS platforms,
     json_group_array(DISTINCT p.orbit_direction) AS orbitDirections,
     json_group_array(DISTINCT p.processing_level) AS levels
-  FROM product p LEFT JOIN product_box b ON b.id IN (2 * p.id, 2 * p.id + 1)
+  FROM product p LEFT JOIN product_box b ON b.id IN (p.box_id, p.box_id + 128)
   WHERE p.id > ? AND p.id < ? AND p.deleted = 0
   GROUP BY p.collection, p.product_type`;
 

@@ -33,8 +33,9 @@ const someEvent: fc.Arbitrary<TestEvent> = fc
     const record = records[which] ?? { Id: 'none' };
     const date = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
     const dated = event === 'deleted' ? { DeletionDate: date } : { ModificationDate: date };
+    const Attributes = [{ Name: 'cloudCover', Value: hour, ValueType: 'Double' }];
     const names = { productId: record.Id, productName: String(record.Name) };
-    return { event, ...names, record: hasRecord ? { ...record, ...dated } : null };
+    return { event, ...names, record: hasRecord ? { ...record, ...dated, Attributes } : null };
   });
 
 /** Content of the index, without how it was built. */

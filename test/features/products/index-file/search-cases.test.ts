@@ -81,6 +81,33 @@ describe('searching the index', () => {
     }
   });
 
+  it('finds the products of a place by the newest cloud cover, whatever its value', async () => {
+    const { index, find } = await openProductContext();
+    const values = [-3, 0, 0.4, 1, 49.9, 50, 99.9, 100, 100.5, 1e300];
+    const recordsOf = (day: number) =>
+      values.map((_, i) => ({
+        ...cloudy(`p${i}`, values[(i + 4 * day) % values.length] ?? 0),
+        ModificationDate: new Date(Date.UTC(2026, 0, day)).toISOString(),
+        // Some cross the antimeridian.
+        Footprint: `geography'SRID=4326;POLYGON ((170 2, ${175 + i} 2, ${175 + i} 4, 170 2))'`,
+      }));
+    for (const records of [1, 2].map(recordsOf)) {
+      await index(...records.map((record) => ({ event: 'modified', record })));
+      for (const condition of values.flatMap((value) => [
+        `le ${value}`,
+        `ge ${value}`,
+        `eq ${value}`,
+      ])) {
+        const text = `${wholeGlobe} and Attributes/OData.CSC.DoubleAttribute/any(a:a/Name eq 'cloudCover' and a/Value ${condition})`;
+        const matches = compileFilter(parseFilter(text).tree);
+        const expected = records.filter((record) => matches(productView(record)));
+        const found = await find('Products', text, { records: false });
+        const ids = found.map(({ row }) => row.productId);
+        expect(ids.toReversed(), condition).toEqual(expected.map(({ Id }) => Id));
+      }
+    }
+  });
+
   it('finds the products of a place in order, page by page while the index changes', async () => {
     const { index, find, products } = await openProductContext();
     const sensed = (Id: string, day: number) => ({

@@ -115,7 +115,7 @@ function boxCondition({ geometry }: IntersectsNode): SqlCondition {
   if (conditions.length === 0) return { sql: 'FALSE', values: [] };
   const { sql, values } = joined('OR', conditions);
   return {
-    sql: `EXISTS (SELECT 1 FROM product_box b WHERE b.id IN (2 * p.id, 2 * p.id + 1) AND (${sql}))`,
+    sql: `EXISTS (SELECT 1 FROM product_box b WHERE b.id IN (p.box_id, p.box_id + 128) AND (${sql}))`,
     values,
   };
 }

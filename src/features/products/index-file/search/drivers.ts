@@ -5,7 +5,7 @@
 import type { FilterTree, IntersectsNode, TextNode } from '../../../../filter/filter-tree.ts';
 import { boxesOf, toShape } from '../../../../filter/geometry/shape.ts';
 import { type Database, perConnection, prepared } from '../../../../store/engine/database.ts';
-import { productIndexes, receivedUnits, sensingUnits } from '../product-schema.ts';
+import { cloudInBox, productIndexes, receivedUnits, sensingUnits } from '../product-schema.ts';
 import {
   isWholeInSql,
   joined,
@@ -36,8 +36,8 @@ export const allIds: IdWindow = { after: 0, before: Number.MAX_SAFE_INTEGER };
 export interface Driver {
   /** Term for which columns add no condition. */
   covers?: FilterTree;
-  /** Returns a query for the column `id`, without duplicates. */
-  ids(window: IdWindow): SqlCondition;
+  /** Returns a query for the column `id`, without duplicates. A sample may have more ids, if it is read faster. */
+  ids(window: IdWindow, isSample?: boolean): SqlCondition;
   /** True if reading a window of ids is as efficient as reading all of them: a search then proceeds by windows. */
   windowed: boolean;
   /** True if checking a row is cheap: if many match, a search in another order scans the index of the order. */
@@ -96,31 +96,40 @@ function nameDriver(term: TextNode, index: Database): Driver | null {
 function boxDriver(term: IntersectsNode, terms: readonly Term[]): Driver | null {
   const boxes = boxesOf(toShape(term.geometry));
   if (boxes.length === 0) return null;
-  const sensed = terms.flatMap(({ prefilter }) =>
-    prefilter?.range?.column === 'sensing_start_us' ? [prefilter.range] : [],
-  );
-  // An open end is a limit of 32 bits.
-  const latest = sensed.map(({ values, to }) => (values ? Math.max(...values.map(Number)) : to));
-  const earliest = sensed.map(({ values, from }) =>
-    values ? Math.min(...values.map(Number)) : from,
-  );
-  const units = (times: typeof latest) =>
-    times.flatMap((us) => (us === undefined ? [] : [sensingUnits(Number(us))]));
-  const [to, from] = [Math.min(3e38, ...units(latest)), Math.max(-3e38, ...units(earliest))];
+  const [from, to] = boundsOf('sensing_start_us', terms);
+  const clouds = boundsOf('cloud_cover', terms);
+  const fits = `AND id & 127 BETWEEN ${cloudInBox('?')} AND ${cloudInBox('?')}`;
   // DISTINCT, because a product may have two boxes.
-  const query = `SELECT DISTINCT id >> 1 AS id FROM product_box
+  const query = `SELECT DISTINCT id >> 8 AS id FROM product_box
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
     AND sensed_from <= ? AND sensed_to >= ? AND received_to >= ? AND received_from <= ?`;
   return {
     ...{ covers: term, windowed: true, scansCommon: false },
-    ids: ({ after, before }) => ({
-      sql: boxes.map(() => query).join(' UNION '),
-      values: boxes.flatMap(({ west, south, east, north }) => [
-        ...[east, west, north, south, to, from],
-        ...[receivedUnits(after + 1), receivedUnits(before - 1)],
-      ]),
-    }),
+    ids: ({ after, before }, isSample = false) => {
+      const [condition, given] = clouds.some(Number.isFinite) && !isSample ? [fits, clouds] : [''];
+      return {
+        sql: boxes.map(() => `${query} ${condition}`).join(' UNION '),
+        values: boxes.flatMap(({ west, south, east, north }) => [
+          ...[east, west, north, south, sensingUnits(to), sensingUnits(from)],
+          ...[receivedUnits(after + 1), receivedUnits(before - 1), ...(given ?? [])],
+        ]),
+      };
+    },
   };
+}
+
+/** Returns the lowest and the highest value of a column that the terms allow; infinite without a bound. */
+function boundsOf(column: string, terms: readonly Term[]): readonly [number, number] {
+  const ranges = terms.flatMap(({ prefilter }) =>
+    prefilter?.range?.column === column ? [prefilter.range] : [],
+  );
+  const lists = ranges.map(({ values, from = -Infinity, to = Infinity }) =>
+    (values ?? [from, to]).map(Number),
+  );
+  return [
+    Math.max(-Infinity, ...lists.map((list) => Math.min(...list))),
+    Math.min(Infinity, ...lists.map((list) => Math.max(...list))),
+  ];
 }
 
 /** An `or` has a driver if each of its terms has one. */
@@ -151,9 +160,15 @@ const fewMax = {
 };
 
 interface Choice {
+  /** Has only these ids, if all were read: they are not read again. */
   driver: Driver;
   /** Ids of the driver, in any order; null if there are more than were read. */
   ids: readonly number[] | null;
+}
+
+/** Returns a query for given ids, in their order. */
+export function listOf(ids: readonly number[]): SqlCondition {
+  return { sql: 'SELECT value AS id FROM json_each(?)', values: [JSON.stringify(ids)] };
 }
 
 /**
@@ -167,18 +182,20 @@ export function chooseDriver(
 ): Choice | null {
   let best: Choice | null = null;
   const windowed = drivers.filter((driver) => driver.windowed);
+  const [narrowing] = windowed;
+  // Windows read the boxes of few candidates as fast as all at once.
+  if (narrowing?.covers && drivers.length === 1 && !idsMax) return { driver: narrowing, ids: null };
   for (const driver of [...windowed, ...drivers.filter((one) => !one.windowed)]) {
     const usualMax = driver.windowed ? fewMax.windowed : fewMax.ofColumns;
     const limit: number = best?.ids?.length ?? idsMax ?? usualMax;
-    const { sql, values } = driver.ids(allIds);
+    const { sql, values } = driver.ids(allIds, idsMax === undefined);
     const ids = index
       .prepare<unknown[], number>(`SELECT id FROM (${sql}) LIMIT ?`)
       .pluck()
       .all(...values, limit + 1);
-    if (ids.length <= limit) best = { driver, ids };
+    if (ids.length <= limit) best = { driver: { ...driver, ids: () => listOf(ids) }, ids };
     if (ids.length === 0) break;
   }
-  const [narrowing] = windowed;
   return best ?? (narrowing === undefined ? null : { driver: narrowing, ids: null });
 }
 

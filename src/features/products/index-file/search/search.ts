@@ -23,6 +23,7 @@ import {
   driversOf,
   type IdWindow,
   idRange,
+  listOf,
   type Term,
   termsOf,
 } from './drivers.ts';
@@ -265,8 +266,7 @@ function isCommon(index: Database, { scansCommon, ids }: Driver): boolean {
 
 /** Selects the rows of ids that fulfil the conditions, in the order of the ids. */
 function rowsOf(plan: SearchPlan, driver: Driver | null, ids: readonly number[]): SqlCondition {
-  const list = { sql: 'SELECT value AS id FROM json_each(?)', values: [JSON.stringify(ids)] };
-  return select(plan, { ...driver, ids: () => list }, { columns: selected(plan) });
+  return select(plan, { ...driver, ids: () => listOf(ids) }, { columns: selected(plan) });
 }
 
 /** Selects the rows of a driver, or of the table, that fulfil the conditions. */

@@ -108,8 +108,9 @@ function readRecord(
   const eventUs = readDateUs(smallValue(bytes, members.get(dateField)));
   const productId = text(smallValue(bytes, members.get('Id')));
   const publicationDateUs = readDateUs(smallValue(bytes, members.get('PublicationDate')));
-  const isTooLarge = isRefused(bytes, item, members.get('Name'));
-  const record = isTooLarge ? null : (jsonOf(textIn(bytes, item)) as ProductRecord | undefined);
+  const isLarge = isTooLarge(item, members.get('Name'));
+  const parsed = isLarge ? null : (jsonOf(textIn(bytes, item)) as ProductRecord | undefined);
+  const record = isTooDeep(parsed, nestingMax - 1) ? null : parsed;
   if (record === undefined) return undefined;
   if (productId === null || eventUs === null) return null;
   return {
@@ -123,11 +124,10 @@ function readRecord(
 /** Size of the other fields of a notification that is made from a record. */
 const otherFieldsBytesMax = 8_192;
 
-/** Returns true for a record that makes a larger or deeper notification than a push may be. */
-function isRefused(bytes: Uint8Array, { start, end }: Span, name: Span | undefined): boolean {
+/** Returns true for a record that makes a larger notification than a push may be. */
+function isTooLarge({ start, end }: Span, name: Span | undefined): boolean {
   const nameBytes = name === undefined ? 0 : name.end - name.start;
-  const size = end - start + nameBytes + otherFieldsBytesMax;
-  return size > bodyBytesMax || isTooDeep(textIn(bytes, { start, end }), nestingMax - 1);
+  return end - start + nameBytes + otherFieldsBytesMax > bodyBytesMax;
 }
 
 function text(value: unknown): string | null {

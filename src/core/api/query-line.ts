@@ -9,6 +9,7 @@ import { within } from '../cli/io.ts';
 import { createBodyReceiver } from '../http/request-body.ts';
 import { AppError } from '../terms/app-error.ts';
 import { isTooDeep } from '../terms/notification.ts';
+import { jsonOf } from '../terms/text.ts';
 import type { Address } from './app.ts';
 
 export interface QueryLineOptions {
@@ -183,7 +184,7 @@ export function createQueryBodyReader(bytesMax: number) {
     try {
       return await inTurn(() => {
         const text = new TextDecoder().decode(bytes);
-        if (!isTooDeep(text, filterDepthMax)) return parse(text);
+        if (!isTooDeep(jsonOf(text), filterDepthMax)) return parse(text);
         const message = `The body is nested deeper than ${filterDepthMax} levels.`;
         throw new AppError('invalid', message);
       });

@@ -196,8 +196,8 @@ export function readNotifications(body: Uint8Array): Reading {
   } catch (error) {
     return refuse('not-json', `The body is not JSON: ${shortReason(error)}`);
   }
-  // Must come before any traversal of the document: thousands of levels would overflow the stack.
-  if (isTooDeep(bodyText)) {
+  // Must come before any other traversal of the document: thousands of levels would overflow the stack.
+  if (isTooDeep(document)) {
     return refuse('too-deep', `The body is nested deeper than ${nestingMax} levels.`);
   }
   if (!Array.isArray(document)) return addItem(document, 0, reading);
@@ -257,41 +257,14 @@ function shortReason(error: unknown): string {
   return `${reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, 200)}`;
 }
 
-const [quote, backslash, firstBracket] = [0x22, 0x5c, 0x5b];
-
-/**
- * Returns true for JSON with more than `levelsMax` levels of arrays and objects. For other texts the result has no
- * meaning. Runs for every notification: counting brackets takes 0.6 µs for 5 kB, the loop over all characters 7 µs.
- */
-export function isTooDeep(json: string, levelsMax = nestingMax): boolean {
-  if (hasAtMost(levelsMax, json, '{', '[')) return false;
-  let depth = 0;
-  for (let i = 0; i < json.length; i += 1) {
-    const code = json.charCodeAt(i);
-    if (code === quote) {
-      i += 1;
-      for (; i < json.length && json.charCodeAt(i) !== quote; i += 1) {
-        if (json.charCodeAt(i) === backslash) i += 1;
-      }
-    } else if (code >= firstBracket) {
-      // `[` and `{` differ in one bit only, as do `]` and `}`.
-      const bracket = code | 0x20;
-      if (bracket === 0x7b) depth += 1;
-      else if (bracket === 0x7d) depth -= 1;
-      if (depth > levelsMax) return true;
-    }
+/** Returns true for parsed JSON with more than `levelsMax` levels of arrays and objects. Runs for every notification. */
+export function isTooDeep(value: unknown, levelsMax = nestingMax): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levelsMax === 0) return true;
+  if (Array.isArray(value)) return value.some((one) => isTooDeep(one, levelsMax - 1));
+  // A list of the values would double the time.
+  for (const name in value) {
+    if (isTooDeep(value[name as keyof typeof value], levelsMax - 1)) return true;
   }
   return false;
-}
-
-/** Returns true if these characters occur in a text at most `max` times. */
-function hasAtMost(max: number, text: string, ...characters: readonly string[]): boolean {
-  let count = 0;
-  for (const character of characters) {
-    for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
-      count += 1;
-      if (count > max) return false;
-    }
-  }
-  return true;
 }

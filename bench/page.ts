@@ -10,7 +10,9 @@ import { hourUs } from '../src/core/terms/dates.ts';
 import { hasChromium, openBrowser } from '../test/core/page/browser.ts';
 import { openStore } from '../test/helpers/store.ts';
 import { median, quantile, renderTable, target } from './figures.ts';
-import { type BenchContext, defineBenchmark, integer } from './harness.ts';
+import { type BenchContext, defineBenchmark, flag, integer, number } from './harness.ts';
+import { createSetting, loadOptions } from './measure.ts';
+import { measureViewers } from './page-viewers.ts';
 import { freePort } from './processes.ts';
 import { prepareQueryData, slotMs } from './query-data.ts';
 import { waitUntilAnswered } from './query-measure.ts';
@@ -31,14 +33,25 @@ interface VisitOptions {
 export const benchmark = defineBenchmark({
   command: 'npm run bench:page --',
   about: `Measures the web page against a receiver in a process of its own, in Chromium: bytes and first paint of each
-page, and the time of the server at many products (9 GB per million).`,
+page, and the time of the server at many products (9 GB per million); or with --viewers, intake and the longest task of
+a page with three viewers.`,
   options: {
-    rounds: integer('visits of each page', 5, 2),
+    ...loadOptions,
+    rounds: integer('visits of each page, or rounds with viewers', 5, 2),
     products: integer('products received until now at 32,000 a day', 1_000_000, 12_000),
+    viewers: flag('measures with three viewers only'),
+    rate: integer('notifications per second while tasks are measured', 1_000),
+    'steady-seconds': number('duration of that', 60, 10),
   },
   refuse: () => (hasChromium ? null : 'Chromium is not installed. Install the package chromium.'),
-  async measure({ rounds, products, quick }, context) {
+  async measure(chosen, context) {
+    const { rounds, products, quick, rate } = chosen;
     const { cleanup, folder, progress } = context;
+    if (chosen.viewers) {
+      const setting = await createSetting(chosen, context);
+      const measured = await measureViewers(setting, rate, 1_000 * chosen['steady-seconds']);
+      return { setting: setting.text, ...measured };
+    }
     const temporary = cleanup.temporaryFolder(folder);
     const endpoint = await createEndpoint(temporary);
     const large = { folder: join(temporary, 'page'), products, endpoint };

@@ -31,9 +31,9 @@ export interface View extends Camera {
 
 /** Size of the layer, relative to the window: the map moves without painting. */
 const layerSize = 1.5;
-const shapesPerSlice = 250;
+const shapesPerSlice = 50;
 /** Time for a slice, while the map moves and otherwise. */
-const sliceMs = { moving: 4, still: 20 };
+const sliceMs = { moving: 4, still: 16 };
 const restMs = 120;
 /** Footprints above others hide most of what is below, so that many of them do not become one area. */
 const alphas = { erase: 0.75, stroke: 0.85 };

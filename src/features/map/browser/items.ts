@@ -33,7 +33,7 @@ export interface ItemOptions {
 }
 
 /** Shortest time between two requests. */
-const pollMs = 500;
+const pollMs = 1_000;
 /** Time between two attempts while the receiver does not answer. */
 const retryMs = 5_000;
 /** Time after which all footprints are loaded again: products change, and leave the period. */
@@ -54,8 +54,8 @@ export async function followItems(options: ItemOptions): Promise<void> {
   let isDue = true;
   if (until === null) {
     openStream({
-      onPositions: ({ lastPosition }) => {
-        isDue = true;
+      onPositions: ({ lastPosition, indexedPosition }) => {
+        isDue ||= indexedPosition !== completePosition;
         // The log was replaced by an older one.
         if (lastPosition < completePosition) loadedAtMs = Number.NEGATIVE_INFINITY;
       },
@@ -94,7 +94,7 @@ export async function followItems(options: ItemOptions): Promise<void> {
   const readNew = async () => {
     const known = items;
     const newest = known.at(-1)?.position ?? 0;
-    const isCut = await read(`after=${completePosition}&limit=1000`, (found) => {
+    const isCut = await read(`after=${completePosition}&limit=${itemsMax}`, (found) => {
       const fresh = found.filter(({ position }) => position > newest);
       return fresh.length === 0 ? known : [...known, ...fresh].slice(-itemsMax);
     });

@@ -20,8 +20,8 @@ export interface PageContent {
   scripts?: readonly string[];
   /** Data for the scripts, read by `pageData` in the browser. */
   data?: object;
-  /** Replaces the content when something arrives, and at least every 30 s. */
-  refresh?: boolean;
+  /** Replaces the content when something arrives, at most every 5 s (`live`: every second), and at least every 30 s. */
+  refresh?: boolean | 'live';
   /** The page shows a failure in place of its content. */
   failed?: boolean;
   /** Uses the whole width of the window. */
@@ -64,7 +64,7 @@ ${scripts.map((name) => html`<script type="module" src="${assets.urlOf(name)}"><
 <body>
 <a class="skip" href="#content">Skip to content</a>
 ${sidebar(frame)}
-<main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh="${frame.livePosition ?? ''}"` : ''} ${content.failed ? html`data-failed` : ''}>
+<main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh="${frame.livePosition ?? ''}" ${content.refresh === 'live' ? html`data-live` : ''}` : ''} ${content.failed ? html`data-failed` : ''}>
 <p class="banner" role="status" hidden></p>
 <div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
 ${scopeNote(frame)}${body}

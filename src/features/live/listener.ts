@@ -65,7 +65,7 @@ const livePage: PageRoute = {
     const newest = await newestRows(parts, request, tree);
     const shown = list(newest, request.nowUs);
     const body = panel('Notifications', html`${note}${shown}`, remark(newest, state));
-    return { ...page, scripts: ['live.js'], refresh: state.until === undefined, body };
+    return { ...page, scripts: ['live.js'], refresh: state.until === undefined && 'live', body };
   },
 };
 

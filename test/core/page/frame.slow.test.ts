@@ -32,13 +32,15 @@ describe.skipIf(!hasChromium)(
     const openLive = async (path: string, options = {}) => {
       const opened = await open('/api', options);
       const requests: string[] = [];
+      const atMs: number[] = [];
       opened.page.on('request', (request) => {
         if (['eventsource', 'xhr'].includes(request.resourceType())) requests.push(request.url());
+        if (request.resourceType() === 'xhr') atMs.push(performance.now());
       });
       const stream = opened.page.waitForResponse((answer) => answer.url().includes('/api/live'));
       await opened.page.goto(seeded.url + path);
       expect((await stream).status()).toBe(200);
-      return { ...opened, requests };
+      return { ...opened, requests, atMs };
     };
 
     it('links every page with the period, and focuses the filter with /', async () => {
@@ -98,6 +100,17 @@ describe.skipIf(!hasChromium)(
       expect(await focused(page)).toContain(`href="${link}"`);
       expect(await page.evaluate<number>('scrollY')).toBe(top);
       expect(problems).toEqual([]);
+    });
+
+    it('refreshes the live list each second while notifications arrive, and other pages every five', async () => {
+      const [overview, live] = [await openLive('/'), await openLive('/live')];
+      const timer = setInterval(push, 100);
+      await expect.poll(() => overview.atMs.length, { timeout: 15_000 }).toBe(2);
+      clearInterval(timer);
+      const pauseMs = ({ atMs }: typeof live) =>
+        ((atMs.at(-1) ?? 0) - (atMs[0] ?? 0)) / (atMs.length - 1);
+      expect(pauseMs(overview)).toBeGreaterThan(5_000);
+      expect(pauseMs(live)).toBeLessThan(2_500);
     });
 
     it('reports that the receiver stopped, and is current after a restart', async () => {

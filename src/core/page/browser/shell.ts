@@ -3,8 +3,8 @@ import morph from 'morphdom';
 import { asCalled, openStream, type StreamState } from './stream.ts';
 import { ageText } from './texts.ts';
 
-/** Shortest time between two refreshes, and the longest while nothing arrives. */
-const refreshMs = { least: 1_000, most: 30_000 };
+/** Shortest time between two refreshes, of the live list and of other pages; and the longest while nothing arrives. */
+const refreshMs = { live: 1_000, least: 5_000, most: 30_000 };
 
 /** Time within which a notification is usually indexed. */
 const indexedMs = 1_500;
@@ -101,6 +101,7 @@ function updateAges(root: ParentNode): void {
  * two refreshes grows with their duration, so that a slow query is not repeated all the time.
  */
 function keepFresh(content: HTMLElement): void {
+  const leastMs = content.matches('[data-live]') ? refreshMs.live : refreshMs.least;
   let dueAt = performance.now() + refreshMs.most;
   let earliestAt = 0;
   let isRunning = false;
@@ -112,7 +113,7 @@ function keepFresh(content: HTMLElement): void {
     const isCurrent = await refresh();
     isRunning = false;
     const endedAt = performance.now();
-    earliestAt = endedAt + Math.max(refreshMs.least, 10 * (endedAt - beganAt));
+    earliestAt = endedAt + Math.max(leastMs, 10 * (endedAt - beganAt));
     if (!isCurrent) dueAt = endedAt + 2_000;
   };
   setInterval(() => {

@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { type Context, Hono, type HonoRequest, type MiddlewareHandler } from 'hono';
-import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { getPath } from 'hono/utils/url';
 import { hostInUrl } from '../http/network-address.ts';
@@ -83,8 +82,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   app.get('/healthz', () => new Response('ok'));
   app.get('/readyz', () => readyAnswer(options.readiness));
 
-  for (const { route, line, isCompressed } of routes) {
-    if (isCompressed) app.use(route.path, compress({ encoding: 'gzip' }));
+  for (const { route, line } of routes) {
     app.get(route.path, (c) => answerApi(route, bySize(lines, line, c.req.query('limit')), c));
   }
   const table = routes.map(({ route }) => route);

@@ -41,8 +41,6 @@ export interface ServedRoute {
    * an answer of megabytes. `none`: the answer needs no query.
    */
   line: 'log' | 'products' | 'large' | 'none';
-  /** Compresses the answer. */
-  isCompressed?: true;
 }
 
 /** An entry of `/api`, the list of paths. */

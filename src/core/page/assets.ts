@@ -5,13 +5,14 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import { zippedAnswer } from '../http/compressed.ts';
 import type { PreparedFile } from './assets-thread.ts';
 
 export interface Assets {
   /** Returns the URL path of a file; scripts have the extension `js`. */
   urlOf(name: string): string;
   /** Answers a request for the URL path of a file; null for other paths. */
-  answer(path: string, acceptEncoding: string): Response | null;
+  answer(path: string, acceptEncoding: string): Promise<Response> | null;
 }
 
 const types: Readonly<Record<string, string>> = {
@@ -81,13 +82,10 @@ function createAssets(files: readonly PreparedFile[]): Assets {
 }
 
 /** The digest in the path changes with the content, so the answer never expires. */
-function answerFile({ name, bytes, zipped }: PreparedFile, acceptEncoding: string): Response {
+function answerFile({ name, bytes, zipped }: PreparedFile, acceptEncoding: string) {
   const headers = {
     'Content-Type': types[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
     'Cache-Control': 'private, max-age=31536000, immutable',
-    Vary: 'Accept-Encoding',
   };
-  if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(acceptEncoding))
-    return new Response(bytes, { headers });
-  return new Response(zipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } });
+  return zippedAnswer(acceptEncoding, bytes, { headers, zipped });
 }

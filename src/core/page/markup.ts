@@ -13,7 +13,7 @@ export function html(markup: TemplateStringsArray, ...values: unknown[]): Html {
 }
 
 function visible(value: unknown): unknown {
-  if (typeof value === 'string') return value.replaceAll(/[^\t\n\r]+/g, (part) => printable(part));
+  if (typeof value === 'string') return value.replaceAll(/[^\t\n\r -~]+/g, printable);
   return Array.isArray(value) ? value.map(visible) : value;
 }
 

@@ -1,8 +1,8 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
 import type { Context, Hono } from 'hono';
-import { compress } from 'hono/compress';
 import type { ConsoleParts, ListenerSlot } from '../api/listener-slot.ts';
 import type { Environment, QueryLine } from '../api/query-line.ts';
+import { zippedAnswer } from '../http/compressed.ts';
 import { exceedsLimit, isBelow, statusOf } from '../http/problem.ts';
 import type { Status } from '../status/status.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
@@ -34,14 +34,11 @@ interface PageOptions {
 /** Adds the pages and their files. The first request waits until the files are prepared, about 0.1 s. */
 export function addPages(app: Hono<Environment>, parts: ConsoleParts, options: PageOptions): void {
   const { pages, line, newRequestId, onFailure, programName, livePosition } = options;
-  const paths = pages.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
-  // Outside of the changes, which read the text.
-  for (const path of paths) app.use(path, compress({ encoding: 'gzip' }));
-  app.use(async (c, next) => {
-    await next();
-    const isPage = c.res.headers.get('Content-Type') === pageHeaders['Content-Type'];
-    if (isPage) c.res = await adapted(c.res, { programName, prefix: c.var.address.prefix });
-  });
+  const send: Send = (c, page, status = 200, headers = {}) => {
+    const text = adapted(String(page), programName, c.var.address.prefix);
+    const all = { ...pageHeaders, ...headers };
+    return zippedAnswer(c.req.header('accept-encoding'), text, { status, headers: all });
+  };
   app.get('/assets/*', async (c, next) => {
     const assets = await loadAssets();
     return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
@@ -51,7 +48,8 @@ export function addPages(app: Hono<Environment>, parts: ConsoleParts, options: P
       const loaded = await loadAssets();
       try {
         return await line(
-          (signal) => respond(c, { pages, route, parts, id, assets: loaded, signal, livePosition }),
+          (signal) =>
+            respond(c, { pages, route, parts, id, assets: loaded, signal, livePosition, send }),
           c.req.raw.signal,
         );
       } catch (error) {
@@ -61,7 +59,7 @@ export function addPages(app: Hono<Environment>, parts: ConsoleParts, options: P
         // The status may be what failed; that is logged above.
         const status = await parts.status().catch(() => null);
         const frame = { pages, page: route, assets: loaded, status };
-        return failurePage(failure, { ...frame, requestId });
+        return send(c, ...(await failurePage(failure, { ...frame, requestId })));
       }
     };
     app.get(route.path, (c) => show(c, ''));
@@ -73,7 +71,7 @@ export function addPages(app: Hono<Environment>, parts: ConsoleParts, options: P
     const missing = new AppError('not_found', 'There is no page with this address.');
     const assets = await loadAssets();
     const frame = { pages, page: null, assets, status: null };
-    return failurePage(missing, { ...frame, requestId: newRequestId() });
+    return send(c, ...(await failurePage(missing, { ...frame, requestId: newRequestId() })));
   });
 }
 
@@ -90,9 +88,10 @@ async function respond(
     id: string;
     assets: Assets;
     signal: AbortSignal;
+    send: Send;
   },
 ): Promise<Response> {
-  const { pages, route, parts, id, assets, signal } = request;
+  const { pages, route, parts, id, assets, signal, send } = request;
   const { back } = route;
   const url = urlInside(c);
   const nowUs = parts.nowUs();
@@ -106,7 +105,7 @@ async function respond(
   const content = await render(parts, shown);
   if ('location' in content) return c.redirect(c.var.address.prefix + content.location, 303);
   const frame = { pages, page: route, url, state, status, assets, livePosition };
-  return pageAnswer(await document(content, frame), 200);
+  return send(c, await document(content, frame));
 }
 
 /** Returns the URL of a page as its links have it: without the prefix of a proxy. */
@@ -116,18 +115,14 @@ function urlInside(c: Context<Environment>): URL {
 }
 
 /** Adds the prefix of a proxy to links, and the name of the program to commands: they can then be pasted. */
-async function adapted(
-  page: Response,
-  { programName, prefix }: { programName: string; prefix: string },
-): Promise<Response> {
-  if (programName === 'earshot' && prefix === '') return page;
-  const shown = String(await html`${programName}`);
+function adapted(text: string, programName: string, prefix: string): string {
+  if (programName === 'earshot' && prefix === '') return text;
+  const shown = String(html`${programName}`);
   // Text and values have no quotation mark that is not escaped.
-  const text = (await page.text())
+  return text
     .replaceAll(/(?<=\b(?:href|src|action)=")(?=\/)/g, prefix)
     .replace('<html ', () => `<html data-program="${shown}" `)
     .replaceAll(/(?<=<code>|data-copy=")earshot(?= [a-z-])/g, () => shown);
-  return new Response(text, page);
 }
 
 /**
@@ -143,13 +138,12 @@ const pageHeaders = {
   'Cross-Origin-Opener-Policy': 'same-origin',
 };
 
-async function pageAnswer(
+type Send = (
+  c: Context<Environment>,
   page: Html,
-  status: number,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return new Response(String(await page), { status, headers: { ...pageHeaders, ...headers } });
-}
+  status?: number,
+  headers?: Record<string, string>,
+) => Promise<Response>;
 
 const retrySeconds = 5;
 
@@ -166,7 +160,7 @@ async function failurePage(
     status: Status | null;
     requestId: string;
   },
-): Promise<Response> {
+): Promise<[page: Html, status: number, headers: Record<string, string>]> {
   const status = statusOf(error);
   const { title, reason, next } = explanationOf(error, status, requestId);
   const details = status < 500 && error instanceof AppError ? error.details : [];
@@ -175,9 +169,7 @@ async function failurePage(
     { title, body, refresh: status === 503, failed: true },
     { ...frame, state: null },
   );
-  const headers: Record<string, string> =
-    status === 503 ? { 'Retry-After': String(retrySeconds) } : {};
-  return pageAnswer(page, status, headers);
+  return [page, status, status === 503 ? { 'Retry-After': String(retrySeconds) } : {}];
 }
 
 function explanationOf(

@@ -11,6 +11,7 @@ import {
   withParameter,
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
+import { zippedAnswer } from '../../core/http/compressed.ts';
 import {
   choice,
   filterErrors,
@@ -206,7 +207,7 @@ export const pages = [mapPage];
 
 export const routes = (parts: ConsoleParts): ServedRoute[] => [
   // The largest answer of this API.
-  { route: footprintsRoute(parts), line: 'large', isCompressed: true },
+  { route: footprintsRoute(parts), line: 'large' },
 ];
 
 const footprintLimits = {
@@ -282,7 +283,7 @@ function footprintsRoute({ products }: ConsoleParts): ApiRoute {
     headers: {
       [lagHeader]: 'Number of notifications not indexed yet; absent when all are indexed.',
     },
-    respond: async ({ filter, since, until, limit, ...rest }, url, signal) => {
+    respond: async ({ filter, since, until, limit, ...rest }, url, signal, client) => {
       if (rest.after !== undefined && rest.before !== undefined) {
         throw new AppError('invalid', '`after` and `before` cannot be combined.');
       }
@@ -309,7 +310,7 @@ function footprintsRoute({ products }: ConsoleParts): ApiRoute {
       const parameter = rest.after === undefined ? 'before' : 'after';
       const next = isFull() && last !== undefined ? withParameter(url, parameter, last) : null;
       const head = `{"indexedPosition":${indexedPosition},"next":${JSON.stringify(next)},"footprints":[`;
-      return new Response(`${head}${texts.join(',')}]}`, {
+      return zippedAnswer(client.headers.get('accept-encoding'), `${head}${texts.join(',')}]}`, {
         headers: { 'Content-Type': 'application/json', ...headers },
       });
     },
@@ -346,8 +347,7 @@ async function* receivedProducts(
     received: { untilUs, fromUs: filter === null ? undefined : sinceUs - clockToleranceUs },
     order: { by: 'received', direction: after === undefined ? 'desc' : 'asc' },
     after: position === undefined ? undefined : { values: [], position },
-    records: false,
-    footprints: true,
+    ...{ records: false, footprints: true, limit },
   };
   let count = 0;
   for await (const found of products.find(question, signal)) {

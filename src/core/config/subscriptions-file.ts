@@ -105,7 +105,7 @@ export async function loadSubscriptionsFile(
     .map(([name, { type, events, filter, status }]) => {
       return { name, type, events: sortedEvents(events), filter, status };
     })
-    .toSorted((a, b) => a.name.localeCompare(b.name));
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Folder of the file, and what features add to it. */

@@ -74,7 +74,7 @@ export function nameInEndpoint(publicUrl: string, endpoint: string): string | nu
 export function sortedEvents<Event extends string>(events: readonly Event[]): Event[] {
   const known: readonly string[] = subscriptionEvents;
   const rank = (event: string) => known.indexOf(event);
-  return [...new Set(events)].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+  return [...new Set(events)].sort().sort((a, b) => rank(a) - rank(b));
 }
 
 /** Describes the filter of a subscription. */

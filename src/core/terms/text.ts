@@ -145,9 +145,12 @@ export function listed(items: readonly string[]): string {
 }
 
 /** Joins alternatives: `on or off`; `a, b or c`. */
-export function orList(items: readonly string[]): string {
-  return [items.slice(0, -1).join(', '), ...items.slice(-1)].filter(Boolean).join(' or ');
+export function orList(items: readonly string[], word = 'or'): string {
+  return [items.slice(0, -1).join(', '), ...items.slice(-1)].filter(Boolean).join(` ${word} `);
 }
+
+/** `a`, `a and b`, `a, b and c`. */
+export const andList = (items: readonly string[]) => orList(items, 'and');
 
 /** Rounds a number for people: `0.4`, `12`, `1300`. */
 function rounded(value: number): string {

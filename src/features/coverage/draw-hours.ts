@@ -143,8 +143,7 @@ ${own.map((hour) => hourCell(hour, subscription))}</tr>`,
   );
 }
 
-const weekday = (us: number) =>
-  new Date(us / 1_000).toLocaleDateString('en-GB', { weekday: 'short', timeZone: 'UTC' });
+const weekday = (us: number) => new Date(us / 1_000).toUTCString().slice(0, 3);
 
 function hourCell(hour: ReportedHour | undefined, subscription: string): Html {
   if (hour === undefined) return html`<td></td>`;

@@ -115,13 +115,11 @@ export function tasksOf(options: {
 }): ReconcileTask[] {
   const { definitions, registrations, window, subscriptions } = options;
   const rank = ({ event }: ReconcileTask) => subscriptionEvents.indexOf(event);
+  const place = ({ subscription }: ReconcileTask) => subscriptions.indexOf(subscription);
   return segmentsOf(definitions)
     .filter(({ subscription }) => subscriptions.includes(subscription))
     .flatMap((kind) => cutTasks(kind, window, registrations))
-    .toSorted(
-      (a, b) =>
-        a.fromUs - b.fromUs || a.subscription.localeCompare(b.subscription) || rank(a) - rank(b),
-    );
+    .toSorted((a, b) => a.fromUs - b.fromUs || place(a) - place(b) || rank(a) - rank(b));
 }
 
 /** Returns the tasks of one kind of event within a window. */

@@ -37,7 +37,7 @@ export async function loadEachSink(place: ConfigPlace): Promise<LoadedSinks> {
   const sinks = (await readConfigFile(place))?.sinks ?? {};
   const definitions: SinkDefinition[] = [];
   const faulty: { name: string; problems: readonly string[] }[] = [];
-  for (const name of Object.keys(sinks).toSorted((a, b) => a.localeCompare(b))) {
+  for (const name of Object.keys(sinks).toSorted()) {
     const problems: string[] = [];
     const sink = sinks[name] as SinkInput;
     const definition: SinkDefinition = {

@@ -1,7 +1,7 @@
 /** Facts of the products that were first received in a period. */
 import { setImmediate } from 'node:timers/promises';
 import { dayUs, hourUs } from '../../core/terms/dates.ts';
-import { countText } from '../../core/terms/text.ts';
+import { andList, countText } from '../../core/terms/text.ts';
 import { requireFilter } from '../../filter/check.ts';
 import type { FoundProduct, ProductRow, Products } from '../../filter/products.ts';
 import type { Places } from '../products/places/places.ts';
@@ -149,8 +149,6 @@ function periodText({ fromUs, untilUs }: DigestScope): string | null {
 
 const namesMax = 4;
 
-const listed = new Intl.ListFormat('en-GB');
-
 /** Counts names. Different ones are few, except places, of which there are at most `placesMax`. */
 function createTally() {
   const counts = new Map<string, number>();
@@ -163,7 +161,7 @@ function createTally() {
         .slice(0, namesMax)
         .map(([name, count]) => `${name} (${countText(count)})`);
       if (sorted.length > namesMax) named.push(`${sorted.length - namesMax} others`);
-      return named.length === 0 ? null : listed.format(named);
+      return andList(named) || null;
     },
   };
 }

@@ -12,7 +12,10 @@ import { type Facts, insertValues } from './answer.ts';
 /** Plausible dates: from the first Landsat to beyond all plans. */
 const [firstUs, lastUs] = [Date.UTC(1972, 0, 1) * 1000, Date.UTC(2100, 0, 1) * 1000];
 
-const monthName = new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC' });
+const monthNames =
+  'January February March April May June July August September October November December'.split(
+    ' ',
+  );
 
 /** `20 May 2024 10:15 UTC`; null outside 1972 to 2099. */
 export function datePhrase(us: number | null): string | null {
@@ -24,7 +27,7 @@ export function datePhrase(us: number | null): string | null {
 export function dayPhrase(us: number | null): string | null {
   if (us === null || !(us >= firstUs && us < lastUs)) return null;
   const date = new Date(us / 1000);
-  return `${date.getUTCDate()} ${monthName.format(date)} ${date.getUTCFullYear()}`;
+  return `${date.getUTCDate()} ${monthNames[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
 /** `10:15`. */

@@ -1,4 +1,5 @@
 /** Describes where a footprint is: country, sea or ocean, and a direction, from bundled data. */
+import { andList } from '../../../core/terms/text.ts';
 import type { AnyGeometry, Box, Position } from '../../../filter/filter-tree.ts';
 import { toGeoJson } from '../../../filter/geometry/geojson.ts';
 import {
@@ -93,7 +94,7 @@ function describe(geometry: AnyGeometry, outlines: Outlines): string | null {
     covered += share;
     return isLarge;
   });
-  const texts = [3, 2, 1].map((count) => listed(large, count));
+  const texts = [3, 2, 1].map((count) => namesOf(large, count));
   const [all] = texts;
   const [country, ...others] = large.filter(({ isSea }) => !isSea);
   if (country !== undefined && others.length === 0) {
@@ -109,14 +110,14 @@ function describe(geometry: AnyGeometry, outlines: Outlines): string | null {
 }
 
 /** Lists the largest parts, countries first. */
-function listed(large: readonly Part[], count: number): string {
+function namesOf(large: readonly Part[], count: number): string {
   const some = large.slice(0, count).sort((a, b) => Number(a.isSea) - Number(b.isSea));
   const names = some.map(({ name }) => name);
   const others = large.slice(count).filter(({ isSea }) => !isSea).length;
   if (others > 0 && some.at(-1)?.isSea === false) {
     names.push(`${others} other ${others === 1 ? 'country' : 'countries'}`);
   }
-  return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter(Boolean).join(' and ');
+  return andList(names);
 }
 
 /** Returns the parts, the largest first. */

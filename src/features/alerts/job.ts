@@ -133,6 +133,7 @@ export async function watchOnce(
   const watches = memory.opened.flatMap(({ watch }) => watch?.(nowUs) ?? []);
   await Promise.all(watches.map((one) => checkThings(one, round)));
   const { findings, checked } = round;
+  if (findings.length + checked.length === 0) return;
   const channels = channelsOf(senders);
   try {
     const changed = await alerts.settleFindings({ checked, findings, channels, atUs: nowUs });

@@ -18,8 +18,7 @@ import {
 /** Delay after a failure of the store, such as a full disk. */
 const storeRetryMs = 10_000;
 
-/** Limited, because other processes add items too. */
-const waitMsMax = 1_000;
+const waitMsMax = 10_000;
 
 interface DeliveryOptions {
   definition: SinkDefinition;

@@ -67,7 +67,7 @@ function startDeliveries(
       const { startSinks } = await import('./run-sinks.ts');
       const { createRunProgram } = await import('../../core/host/run-program.ts');
       const { nowUs, random } = io;
-      const parts = { sinks: store.sinks, log: store, logger: log, urls };
+      const parts = { sinks: store.sinks, log: store, activity: store.activity, logger: log, urls };
       const context = { ...parts, nowUs, random, pause, run: createRunProgram(io) };
       const sinks = startSinks(definitions, context);
       try {

@@ -27,7 +27,9 @@ export function startSinks(definitions: readonly SinkDefinition[], context: Sink
   };
 }
 
-const logPollMs = 200;
+/** Minimum time between two rounds, and maximum time without a change. */
+const roundMs = 200;
+const idleMs = 10_000;
 
 /** Delay between two rounds while more rows are left, so that other work can run. */
 const moreMs = 5;
@@ -46,14 +48,26 @@ function prepareSink(definition: SinkDefinition, context: SinkContext) {
   const stopping = new AbortController();
   const aborting = new AbortController();
   const { signal } = stopping;
-  const { pause } = context;
-  const collect = createCollector(definition, context, () => delivery.wake());
+  const { pause, activity } = context;
+  const collect = createCollector(definition, context);
   const target = openTarget(definition, context);
   const delivery = createDelivery({ definition, context, target, signal: aborting.signal });
   const deps = { sink: definition.name, context, signal };
+  let since = 0;
+  const collectChanges = async () => {
+    since = activity.changes;
+    const waitMs = await collect();
+    // Other processes add items, too, or make them due.
+    delivery.wake();
+    return waitMs;
+  };
+  const wait = async (ms: number) => {
+    await pause(ms, signal);
+    if (ms !== moreMs) await activity.next(idleMs, signal, { since, wait: pause });
+  };
   return () => {
     const running = Promise.all([
-      repeat(collect, pause, deps),
+      repeat(collectChanges, wait, deps),
       repeat(delivery.startDue, delivery.wait, deps),
     ]);
     return {
@@ -107,7 +121,7 @@ const replayWaitingMax = 50;
  * transaction, so that a kill neither skips nor duplicates items. A round rejects with `unavailable`. Throws `invalid`
  * for an invalid filter of the sink.
  */
-function createCollector(definition: SinkDefinition, context: SinkContext, onAdded: () => void) {
+function createCollector(definition: SinkDefinition, context: SinkContext) {
   const { name: sink, startAt, concurrency } = definition;
   const { sinks, log, nowUs } = context;
   const matches = compileMatcher(definition, log);
@@ -131,8 +145,7 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
     const isCut = items.length === max - waiting;
     const isFull = isCut || rows.length === rowsMax;
     const upTo = (isFull ? (isCut ? items : rows).at(-1)?.position : last) ?? last;
-    const isQueued = await sinks.enqueue({ sink, replayId, after, upTo, items, atUs: nowUs() });
-    if (isQueued && items.length > 0) onAdded();
+    await sinks.enqueue({ sink, replayId, after, upTo, items, atUs: nowUs() });
     return isFull;
   };
   const collectNew = async (): Promise<boolean> => {
@@ -168,7 +181,7 @@ function createCollector(definition: SinkDefinition, context: SinkContext, onAdd
   };
   return async (): Promise<number> => {
     const isMore = await collectNew();
-    return (await collectReplayed()) || isMore ? moreMs : logPollMs;
+    return (await collectReplayed()) || isMore ? moreMs : roundMs;
   };
 }
 

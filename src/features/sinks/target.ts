@@ -6,6 +6,7 @@ import { isLoopbackHost } from '../../core/http/network-address.ts';
 import { holdsCertificates } from '../../core/http/tls-settings.ts';
 import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts';
 import type { Cursors, Logger, NotificationLog } from '../../core/terms/ports.ts';
+import type { IntakeActivity } from '../../store/log/intake-queue.ts';
 import type { SinkDocument } from './document.ts';
 import type { FormatName, MessageUrls } from './formats.ts';
 import type { SinkRules, Sinks } from './terms.ts';
@@ -148,6 +149,7 @@ export interface Target {
 export interface SinkContext {
   sinks: Sinks;
   log: Pick<NotificationLog, 'find' | 'body' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
+  activity: Pick<IntakeActivity, 'changes' | 'next'>;
   /** Microseconds since 1970, UTC. */
   nowUs: () => number;
   /** A number in [0, 1), for jitter. */

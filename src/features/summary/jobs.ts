@@ -8,6 +8,7 @@ import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../co
 import { requireFilter } from '../../filter/check.ts';
 import { type FilterTree, joined } from '../../filter/filter-tree.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
+import type { IntakeActivity } from '../../store/log/intake-queue.ts';
 import type { Store } from '../../store/store.ts';
 import { type Places, sharedPlaces } from '../products/places/places.ts';
 import { type ChatClient, createChatClient } from './chat-client.ts';
@@ -31,6 +32,7 @@ export interface SummaryContext {
   notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
   products: Pick<Products, 'find' | 'indexedPosition'>;
   summaries: Summaries;
+  activity: Pick<IntakeActivity, 'changes' | 'next'>;
   places: () => Places;
   /** Null if none is configured: the texts come from the template. */
   model: SummaryModel | null;
@@ -191,7 +193,7 @@ export function openSummaryContext(
     name: inference.model,
     client: createChatClient({ baseUrl: inference.url, apiKey: inference.apiKey, fetch }),
   };
-  const { summaries, acquireLock } = store;
-  const ports = { notifications: store, products, summaries, model, budget };
+  const { summaries, activity, acquireLock } = store;
+  const ports = { notifications: store, products, summaries, activity, model, budget };
   return { ...ports, places: sharedPlaces, acquireLock, nowUs, random, log };
 }

@@ -194,8 +194,8 @@ async function isDue({ summaries, nowUs }: SummaryContext): Promise<boolean> {
   return due.length > 0;
 }
 
-/** Interval at which the log and the jobs are checked. */
-const pollMs = 1_000;
+/** Minimum time between two rounds, and maximum time without a change. */
+const usual = { intervalMs: 1_000, idleMs: 10_000 };
 
 /** Number of jobs, and time, after which another program may take its turn. */
 const jobsMax = 16;
@@ -214,13 +214,16 @@ export const lockWaitMs = 200_000;
 export function startSummaryWorker(
   context: SummaryContext,
   ruleOf: RuleOf,
-  { intervalMs = pollMs } = {},
+  { intervalMs, idleMs } = usual,
 ): Job {
-  const { log, nowUs, random } = context;
+  const { activity, log, nowUs, random } = context;
   let writer: SummaryWriter | null = null;
   let pausedUntilUs = 0;
+  /** Changes before the last round; undefined while the index, which is not counted, is behind. */
+  let since: number | undefined;
   /** Does one round: the next notifications, and some jobs. Resolves with true if another one should follow at once. */
   const round = async (signal: AbortSignal): Promise<boolean> => {
+    since = activity.changes;
     const seen = await context.notifications.cursor(summaryReader);
     const isRead = seen === (await context.notifications.lastPosition());
     // A pause that is too long was set by a clock that ran ahead.
@@ -230,7 +233,10 @@ export function startSummaryWorker(
     try {
       const { hasMore, readUntilUs } = await collectJobs(context, ruleOf);
       if (isPaused) return hasMore;
-      if (!(await isIndexed(context))) return false;
+      if (!(await isIndexed(context))) {
+        since = undefined;
+        return false;
+      }
       const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: jobsMax };
       const jobs = await context.summaries.due(due);
       const endMs = performance.now() + turnMs;
@@ -258,6 +264,12 @@ export function startSummaryWorker(
       failed: 'failed to write summaries',
       busy: 'summaries wait for another program',
     },
-    { pause, random, log },
+    {
+      pause: async (ms, stop) => {
+        await pause(ms, stop);
+        if (since !== undefined) await activity.next(idleMs, stop, { since });
+      },
+      ...{ random, log },
+    },
   );
 }

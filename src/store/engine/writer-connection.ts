@@ -34,9 +34,9 @@ export interface Writer {
 }
 
 /** Interval of the check for commits of others and for removed files. */
-const checkMs = 250;
+const checkMs = 1_000;
 
-/** Creates the writer of a thread. `onOtherCommits` is called at most a quarter of a second after commits of others. */
+/** Creates the writer of a thread. `onOtherCommits` is called at most a second after commits of others. */
 export function createWriter(
   place: DataPlace,
   use?: 'own' | 'node',

@@ -1,4 +1,5 @@
 /** The bounded queue of deliveries before their commit, and the rate of the commits. */
+import { pause } from '../../core/cli/io.ts';
 import type { Thread } from '../../core/host/thread.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Delivery, Intake, Receipt } from '../../core/terms/ports.ts';
@@ -216,7 +217,8 @@ export class IntakeActivity {
   /** Start of the current period, and the deliveries before it. */
   #start = { ms: performance.now(), deliveries: 0 };
   #lastPerSecond = 0;
-  readonly #waiting = new Set<() => void>();
+  /** Aborted by the next change. */
+  #changed = new AbortController();
 
   /** Deliveries that were committed so far. */
   get deliveries(): number {
@@ -240,7 +242,8 @@ export class IntakeActivity {
   /** Notes that something was written to the log, and ends the waiting for a commit. */
   wake(): void {
     this.#changes += 1;
-    for (const wake of this.#waiting) wake();
+    this.#changed.abort();
+    this.#changed = new AbortController();
   }
 
   /** Deliveries per second, in about the last half second. */
@@ -250,19 +253,13 @@ export class IntakeActivity {
     return ((this.#deliveries - this.#start.deliveries) * 1_000) / ms;
   }
 
-  /** Resolves after the next commit, after a time, or when the signal is aborted. */
-  next(timeoutMs: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', wake);
-        this.#waiting.delete(wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, timeoutMs);
-      signal.addEventListener('abort', wake, { once: true });
-      this.#waiting.add(wake);
-    });
+  /** Resolves after a change since a number of changes, after a time, or when the signal is aborted. */
+  async next(
+    timeoutMs: number,
+    signal: AbortSignal,
+    { since = this.#changes, wait = pause } = {},
+  ): Promise<void> {
+    if (since !== this.#changes) return;
+    await wait(timeoutMs, AbortSignal.any([signal, this.#changed.signal]));
   }
 }

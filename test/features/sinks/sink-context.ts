@@ -45,6 +45,7 @@ export async function openSinkContext(
   const context: SinkContext = {
     sinks: store.sinks,
     log: store,
+    activity: store.activity,
     ...{ nowUs, pause, logger },
     random: () => 0.5,
     run: createRunProgram({ env: process.env }),

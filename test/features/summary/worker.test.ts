@@ -67,6 +67,7 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
       },
     },
     summaries: store.summaries,
+    activity: store.activity,
     places: () => places,
     model: { name: 'a/b', client },
     budget: { requestsPerDay: 1_000, tokensPerDay: 1_000_000 },
@@ -272,7 +273,7 @@ it('the background job writes, logs a pause once, takes no lock at rest, and sto
   const acquireLock = vi.fn(async () => () => undefined);
   const { context, receive, answers, log, rows, clock } = await openContext({ acquireLock });
   answers.push({ scope: 'service' });
-  const worker = startSummaryWorker(context, ofEach, { intervalMs: 1 });
+  const worker = startSummaryWorker(context, ofEach, { intervalMs: 1, idleMs: 1 });
   onTestFinished(() => worker.stop());
   await receive(1);
   await expect
@@ -293,7 +294,7 @@ it('the background job writes, logs a pause once, takes no lock at rest, and sto
 it('the background job logs that another program holds the lock', async () => {
   const acquireLock = () => Promise.reject(new AppError('conflict', 'Another program writes.'));
   const { context, receive, log } = await openContext({ acquireLock });
-  const worker = startSummaryWorker(context, ofEach, { intervalMs: 1 });
+  const worker = startSummaryWorker(context, ofEach, { intervalMs: 1, idleMs: 1 });
   onTestFinished(() => worker.stop());
   await receive(1);
   const message = 'summaries wait for another program';
@@ -316,7 +317,7 @@ it('writes nothing while the index is rebuilt, and removes no text', async () =>
   const due = vi.spyOn(context.summaries, 'due');
   const release = vi.fn();
   const rebuilding = { ...context, acquireLock: async () => release };
-  const worker = startSummaryWorker(rebuilding, ofEach, { intervalMs: 1 });
+  const worker = startSummaryWorker(rebuilding, ofEach, { intervalMs: 1, idleMs: 1 });
   onTestFinished(() => worker.stop());
   await expect.poll(() => release.mock.calls.length).toBeGreaterThan(2);
   expect(due.mock.calls.filter(([{ limit }]) => limit > 1)).toEqual([]);

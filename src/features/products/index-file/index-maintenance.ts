@@ -19,7 +19,7 @@ const budgetMs = 100;
 /** Delay after a commit, so that notifications are indexed together. */
 const collectMs = 150;
 /** Interval of the check for notifications that another process wrote. */
-const pollMs = 1_000;
+const pollMs = 5_000;
 /** Delay after a failure, such as a full disk or a locked index. */
 const retryMs = 5_000;
 

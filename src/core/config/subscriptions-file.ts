@@ -165,8 +165,12 @@ export function faultsOf(path: string): string {
 async function defaultExportOf(path: string): Promise<unknown> {
   try {
     // The digest in the URL prevents Node from returning a cached module.
-    const digest = hash('sha256', readFileSync(path));
-    const module = await importConfigFile(`${pathToFileURL(path).href}?digest=${digest}`);
+    const text = readFileSync(path, 'utf8');
+    const module = await importConfigFile(
+      `${pathToFileURL(path).href}?digest=${hash('sha256', text)}`,
+      // A call with type arguments is an expression in JavaScript.
+      text.includes('>(') ? 'module-typescript' : 'module',
+    );
     return z.looseObject({ default: z.unknown() }).safeParse(module).data?.default;
   } catch (cause) {
     throw new AppError(
@@ -210,13 +214,17 @@ const typescriptFile = /\.ts(\?|$)/;
  * Imports the file. While it loads, the package name resolves to this program, because a directory such as
  * `/etc/earshot` has no packages and a checkout has no build; other names are resolved by Node. The file and its
  * TypeScript imports are loaded as ES modules, whatever a nearby `package.json` says: `npm init` creates one that
- * makes them CommonJS.
+ * makes them CommonJS. Most files are also JavaScript, without the 19 MB of memory that Node's translator keeps.
  */
-async function importConfigFile(address: string): Promise<unknown> {
+async function importConfigFile(
+  address: string,
+  format: 'module' | 'module-typescript',
+): Promise<unknown> {
   const hooks = registerHooks({
     resolve: (specifier, context, nextResolve) => {
       if (specifier === 'earshot') return { url: ownIndex, shortCircuit: true };
       const resolved = nextResolve(specifier, context);
+      if (resolved.url === address) return { ...resolved, format };
       return typescriptFile.test(resolved.url)
         ? { ...resolved, format: 'module-typescript' }
         : resolved;
@@ -224,6 +232,9 @@ async function importConfigFile(address: string): Promise<unknown> {
   });
   try {
     return await import(address);
+  } catch (error) {
+    if (format !== 'module' || !(error instanceof SyntaxError)) throw error;
+    return await importConfigFile(`${address}&typescript`, 'module-typescript');
   } finally {
     hooks.deregister();
   }

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import Flatbush from 'flatbush';
-import type { GeometryCollection, Topology } from 'topojson-specification';
+import type { GeometryCollection, Point, Topology } from 'topojson-specification';
 import type { Box, Position, Ring, Rings } from '../../../filter/filter-tree.ts';
 import { polygonsOf, snappedLongitude } from '../../../filter/geometry/ring.ts';
 import names from './names.json' with { type: 'json' };
@@ -15,8 +15,8 @@ import seas from './seas.json' with { type: 'json' };
 /** A polygon with its holes. Longitudes may exceed 180 degrees. */
 export interface Outline extends Readonly<Box> {
   readonly name: string;
-  /** x1, y1, x2, y2 of the edges of all rings. */
-  readonly edges: Float64Array;
+  /** x1, y1, x2, y2 of the edges of all rings. Thousands of typed arrays would leave gaps of 9 MB in the allocator. */
+  readonly edges: readonly number[];
   /** In square degrees. */
   readonly area: number;
 }
@@ -55,17 +55,13 @@ export function openOutlines() {
 
 /** Creates no objects for the 100,000 corners of the map, because loading delays the main thread. */
 export function outlineOf(name: string, rings: Rings): Outline {
-  const edges = new Float64Array(4 * rings.reduce((sum, ring) => sum + ring.length, 0));
-  let [at, doubledArea] = [0, 0];
+  const edges: number[] = [];
+  let doubledArea = 0;
   let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const ring of rings) {
     let [fromX, fromY] = ring.at(-1) ?? [0, 0];
     for (const [x, y] of ring) {
-      edges[at] = fromX;
-      edges[at + 1] = fromY;
-      edges[at + 2] = x;
-      edges[at + 3] = y;
-      at += 4;
+      edges.push(fromX, fromY, x, y);
       doubledArea += fromX * y - x * fromY;
       if (x < west) west = x;
       if (x > east) east = x;
@@ -163,9 +159,11 @@ function readCountries(): Outline[] {
   const file = require.resolve('world-atlas/countries-50m.json');
   const map: CountryMap = JSON.parse(readFileSync(file, 'utf8'));
   const fullNames = new Map(Object.entries(names.fullNames));
-  return feature(map, map.objects.countries).features.flatMap(({ properties, geometry }) => {
+  // One by one, because all together need 20 MB.
+  return map.objects.countries.geometries.flatMap((country) => {
+    const { properties, geometry } = feature(map, country as Point<{ name: string }>);
     const name = fullNames.get(properties.name) ?? properties.name;
-    const polygons = polygonsOf(geometry as Parameters<typeof polygonsOf>[0]);
+    const polygons = polygonsOf(geometry as never);
     return polygons.map((rings) => {
       const part = outlineOf(name, rings);
       if (part.east - part.west > 350) return outlineOf(name, rings.map(continuous));

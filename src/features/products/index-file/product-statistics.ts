@@ -1,4 +1,5 @@
 /** Delays, counted values and collections: queries of many rows, which pause so that others can run. */
+import { DDSketch } from '@datadog/sketches-js';
 import { hourOf } from '../../../core/terms/dates.ts';
 import type { NotificationQuery } from '../../../core/terms/ports.ts';
 import type { Box } from '../../../filter/filter-tree.ts';
@@ -32,7 +33,7 @@ export async function measureTimeliness(
   { collection: requested, ...query }: Parameters<Products['timeliness']>[0],
 ): Promise<Timeliness> {
   const stages = [...delayStages, ...totalDelays] as const;
-  const total = stages.map(() => new Sketch());
+  const total = stages.map(newSketch);
   const byHour: Groups<number> = new Map();
   const byCollection: Groups<string | null> = new Map();
   const rows = delayRows(
@@ -45,7 +46,7 @@ export async function measureTimeliness(
     if (examined % rowsPerTurn === 0) await call.pause();
     addTo(byCollection, collection, delaysUs);
     if (requested !== undefined && requested !== collection) continue;
-    for (const [i, sketch] of total.entries()) sketch.add(delaysUs[i] ?? null);
+    addAll(total, delaysUs);
     addTo(byHour, hourOf(receivedUs), delaysUs);
   }
   const hours = await sorted(byHour, call);
@@ -58,12 +59,20 @@ export async function measureTimeliness(
 }
 
 /** Delays of each stage, by group. */
-type Groups<Key> = Map<Key, readonly Sketch[]>;
+type Groups<Key> = Map<Key, readonly DDSketch[]>;
 
 function addTo<Key>(groups: Groups<Key>, key: Key, delaysUs: readonly (number | null)[]): void {
-  const sketches = groups.get(key) ?? delayStages.map(() => new Sketch());
+  const sketches = groups.get(key) ?? delayStages.map(newSketch);
   groups.set(key, sketches);
-  for (const [i, sketch] of sketches.entries()) sketch.add(delaysUs[i] ?? null);
+  addAll(sketches, delaysUs);
+}
+
+/** Ignores unknown delays. */
+function addAll(sketches: readonly DDSketch[], delaysUs: readonly (number | null)[]): void {
+  for (const [i, sketch] of sketches.entries()) {
+    const us = delaysUs[i] ?? null;
+    if (us !== null) sketch.accept(us);
+  }
 }
 
 /** Returns the percentiles of each group by key, null first. */
@@ -81,78 +90,26 @@ async function sorted<Key extends string | number | null>(
 
 function percentilesOf<Stage extends string>(
   stages: readonly Stage[],
-  sketches: readonly Sketch[],
+  sketches: readonly DDSketch[],
 ) {
-  const all = stages.map((stage, i) => [stage, sketches[i]?.percentiles() ?? null]);
+  const all = stages.map((stage, i) => [stage, percentilesIn(sketches[i])]);
   return Object.fromEntries(all) as Record<Stage, DelayPercentiles | null>;
 }
 
-/** Width of a bucket, as a logarithm: almost 1 % of the delay. */
-const bucketWidth = Math.log(1.009);
+/** Percentiles are within 1 %, so that the hours of months fit in memory: some kilobytes each. */
+const newSketch = () => new DDSketch({ relativeAccuracy: 0.005 });
 
-/** Buckets that are added beyond the outermost one. */
-const bucketsAhead = 32;
-
-/**
- * Counts delays in buckets, so that the hours of months fit in memory: some kilobytes each, outside of the heap of the
- * thread. Percentiles are nearest ranks, the smallest delay that a percentage of all do not exceed, within 1 %.
- */
-class Sketch {
-  /** `#counts[i]` is that of bucket `#first + i`; buckets of negative delays are negative. */
-  #counts = new Uint32Array(0);
-  #first = 0;
-  #count = 0;
-  #negative = 0;
-  #leastUs = Number.POSITIVE_INFINITY;
-  #mostUs = Number.NEGATIVE_INFINITY;
-
-  /** Ignores an unknown delay. */
-  add(us: number | null): void {
-    if (us === null) return;
-    const size = 1 + Math.floor(Math.log(Math.abs(us)) / bucketWidth);
-    const bucket = us === 0 ? 0 : Math.sign(us) * size;
-    this.#cover(bucket);
-    this.#counts[bucket - this.#first] = (this.#counts[bucket - this.#first] ?? 0) + 1;
-    this.#count += 1;
-    if (us < 0) this.#negative += 1;
-    this.#leastUs = Math.min(this.#leastUs, us);
-    this.#mostUs = Math.max(this.#mostUs, us);
-  }
-
-  /** Widens the buckets so that they contain this one. */
-  #cover(bucket: number): void {
-    const end = this.#first + this.#counts.length;
-    if (bucket >= this.#first && bucket < end) return;
-    const isEmpty = this.#counts.length === 0;
-    const low = isEmpty || bucket < this.#first ? bucket - bucketsAhead : this.#first;
-    const high = isEmpty || bucket >= end ? bucket + bucketsAhead : end;
-    const wider = new Uint32Array(high - low);
-    if (!isEmpty) wider.set(this.#counts, this.#first - low);
-    [this.#counts, this.#first] = [wider, low];
-  }
-
-  /** Returns null without delays. */
-  percentiles(): DelayPercentiles | null {
-    if (this.#count === 0) return null;
-    const at = (percent: number) => {
-      let left = Math.ceil((percent * this.#count) / 100);
-      const last = this.#counts.findIndex((own) => {
-        left -= own;
-        return left <= 0;
-      });
-      const us = upperBoundOf(this.#first + last);
-      return Math.min(Math.max(us, this.#leastUs), this.#mostUs) / 1_000_000;
-    };
-    const [count, negative, max] = [this.#count, this.#negative, this.#mostUs / 1_000_000];
-    return { count, negative, p50: at(50), p90: at(90), p99: at(99), max };
-  }
-}
-
-/** Returns the largest delay of a bucket, with four digits. */
-function upperBoundOf(bucket: number): number {
-  if (bucket === 0) return 0;
-  const us = Math.exp((bucket > 0 ? bucket : -bucket - 1) * bucketWidth);
-  return Number((Math.sign(bucket) * us).toPrecision(4));
+/** Percentiles are nearest ranks, the smallest delay that a percentage of all do not exceed. Null without delays. */
+function percentilesIn(sketch: DDSketch | undefined): DelayPercentiles | null {
+  if (sketch === undefined || sketch.count === 0) return null;
+  const { count, min, max } = sketch;
+  const at = (percent: number) => {
+    const rank = Math.ceil((percent * count) / 100) - 1;
+    const us = sketch.getValueAtQuantile(rank / Math.max(1, count - 1));
+    return Math.min(Math.max(Number(us.toPrecision(4)), min), max) / 1_000_000;
+  };
+  const negative = sketch.negativeStore.count;
+  return { count, negative, p50: at(50), p90: at(90), p99: at(99), max: max / 1_000_000 };
 }
 
 /**

@@ -11,9 +11,9 @@ const atUs = (second: number) => startUs + second * 1_000_000;
 const at = (second: number) => formatDateUs(atUs(second));
 const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
 
-/** A percentile, up to 1 % above the exact one. */
+/** A percentile, with half a percent of error. */
 const within = (seconds: number) =>
-  expect.closeTo(seconds + 0.005 * Math.abs(seconds), -Math.log10(0.0102 * Math.abs(seconds)));
+  expect.closeTo(seconds, -Math.log10(0.0102 * Math.abs(seconds)));
 
 /** Percentiles of a single delay. */
 const one = (seconds: number) => {

@@ -1,15 +1,14 @@
 /** Runs every query of the dashboard on a real Prometheus, with a receiver that has data. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startSandbox } from '../src/sandbox/sandbox.ts';
 import { openStore } from '../test/helpers/store.ts';
 import { type Cleanup, defineBenchmark } from './harness.ts';
 import { freePort } from './processes.ts';
 import { registration, saveRegistration } from './registration.ts';
-import { createEndpoint, earshotProgram } from './servers.ts';
+import { runCommand, startOutsideServices } from './rest-receiver.ts';
+import { startServer } from './servers.ts';
 
 /** Number of scrapes, one per second; rates use 15. */
 const scrapesMin = 20;
@@ -152,8 +151,6 @@ async function answerOf(url: string): Promise<ReturnType<typeof JSON.parse>> {
   return data;
 }
 
-const account = { username: 'sandbox', password: 'sandbox' };
-
 const hourMs = 3_600_000;
 
 /** Configuration of the receiver; its sink accepts everything. */
@@ -165,61 +162,30 @@ const config = `export default {
 
 /** Resolves when the receiver is registered and products are published, some twice; `target` is host and port. */
 async function startMonitoredReceiver(folder: string, cleanup: Cleanup) {
-  const [listenPort, consolePort] = [await freePort(), await freePort()];
-  const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
-  const file = (name: string) => join(folder, name);
-  writeFileSync(file('authority.pem'), authorityPem);
-  writeFileSync(file('earshot.config.ts'), config);
-  const sandbox = await startSandbox({
-    account,
-    trustedCaPems: [authorityPem],
+  const services = await startOutsideServices(folder, cleanup, {
     ratePerSecond: 20,
     faults: { duplicate: 0.1 },
     past: { durationMs: 6 * hourMs, productsPerDay: 1_000 },
     retryDelaysMs: [100, 200, 400],
-    now: Date.now,
   });
-  const env = {
-    PATH: process.env.PATH ?? '',
-    EARSHOT_PUBLIC_URL: `https://localhost:${listenPort}`,
-    EARSHOT_LISTEN: `127.0.0.1:${listenPort}`,
-    EARSHOT_CONSOLE_LISTEN: `127.0.0.1:${consolePort}`,
-    EARSHOT_DATA_DIR: file('data'),
-    EARSHOT_TLS_CERT: certificateFile,
-    EARSHOT_TLS_KEY: keyFile,
-    EARSHOT_PROBE_CA: file('authority.pem'),
-    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
-    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
-    EARSHOT_ACCOUNT_USERNAME: account.username,
-    EARSHOT_ACCOUNT_PASSWORD: account.password,
-    EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
-    EARSHOT_INFERENCE_API_KEY: 'sandbox-key',
-    EARSHOT_INFERENCE_MODEL: 'openai/gpt-oss-120b',
-    EARSHOT_SUMMARY: 'each',
+  const dataFolder = join(folder, 'data');
+  await registerEarlier(dataFolder);
+  writeFileSync(join(dataFolder, 'earshot.config.ts'), config);
+  const target = `127.0.0.1:${await freePort()}`;
+  const environment = {
+    ...services.environment(dataFolder, await freePort()),
+    EARSHOT_CONSOLE_LISTEN: target,
   };
-  const start = (...words: string[]) => {
-    const child = spawn(process.execPath, earshotProgram(...words), {
-      cwd: folder,
-      env,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    cleanup.ownProcess(child);
-    return child;
-  };
-  await waitForExit(start('credentials', 'create'));
-  await registerEarlier(file('data'));
-  const receiver = start('start');
-  await waitForLog(receiver, '"ready to receive notifications"');
-  await waitForExit(start('register', '--yes'));
-  await waitForExit(start('reconcile', '--since', '5h'));
-  await waitForExit(start('backup', file('backups')));
+  const { endpoint } = services;
+  const receiver = await startServer('earshot', { endpoint, dataFolder, cleanup, environment });
+  await runCommand(['register', '--yes'], { environment, dataFolder });
+  await runCommand(['reconcile', '--since', '5h'], { environment, dataFolder });
+  await runCommand(['backup', join(folder, 'backups')], { environment, dataFolder });
   return {
-    target: `127.0.0.1:${consolePort}`,
+    target,
     close: async () => {
-      const exit = once(receiver, 'exit');
-      receiver.kill('SIGTERM');
-      await exit;
-      await sandbox.close();
+      await receiver.stop();
+      await services.close();
     },
   };
 }
@@ -234,25 +200,4 @@ async function registerEarlier(dataDir: string): Promise<void> {
   const history = [{ ...gone, action: 'deleted' as const, actor: 'subscriptions' as const }];
   await store.administration.commit({ removeRegistration: 'demo', history });
   await store.close();
-}
-
-/** Rejects with the process's output if it fails. */
-async function waitForExit(child: ChildProcess): Promise<void> {
-  let output = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${child.spawnargs.slice(3).join(' ')} failed: ${output}`);
-}
-
-function waitForLog(child: ChildProcess, words: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let log = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      log = `${log}${text}`.slice(-20_000);
-      if (log.includes(words)) resolve();
-    });
-    child.once('exit', () => reject(new Error(`The receiver exited: ${log}`)));
-  });
 }

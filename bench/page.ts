@@ -1,4 +1,4 @@
-/** Benchmark of the web page on a large index: size and first paint in Chromium, and the time of the server. */
+/** Benchmark of the web page on a large index: size in Chromium, and the time of the server. */
 import { randomUUID } from 'node:crypto';
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
@@ -24,7 +24,6 @@ const viewport = { width: 1280, height: 900 };
 interface VisitOptions {
   readonly browser: Browser;
   readonly receiver: LargeReceiver;
-  readonly rounds: number;
   /** Number of timed requests of a page. */
   readonly values: number;
   readonly show: (text: string) => void;
@@ -32,12 +31,11 @@ interface VisitOptions {
 
 export const benchmark = defineBenchmark({
   command: 'npm run bench:page --',
-  about: `Measures the web page against a receiver in a process of its own, in Chromium: bytes and first paint of each
-page, and the time of the server at many products (9 GB per million); or with --viewers, intake and the longest task of
-a page with three viewers.`,
+  about: `Measures the web page against a receiver in a process of its own, in Chromium: bytes of each page, and the time
+of the server at many products (9 GB per million); or with --viewers, intake and the longest task of a page with three
+viewers.`,
   options: {
     ...loadOptions,
-    rounds: integer('visits of each page, or rounds with viewers', 5, 2),
     products: integer('products received until now at 32,000 a day', 1_000_000, 12_000),
     viewers: flag('measures with three viewers only'),
     rate: integer('notifications per second while tasks are measured', 1_000),
@@ -45,7 +43,7 @@ a page with three viewers.`,
   },
   refuse: () => (hasChromium ? null : 'Chromium is not installed. Install the package chromium.'),
   async measure(chosen, context) {
-    const { rounds, products, quick, rate } = chosen;
+    const { products, quick, rate } = chosen;
     const { cleanup, folder, progress } = context;
     if (chosen.viewers) {
       const setting = await createSetting(chosen, context);
@@ -59,9 +57,8 @@ a page with three viewers.`,
     const browser = await openBrowser();
     try {
       const values = quick ? 5 : 25;
-      const show = progress.show;
-      const measured = await measureVisits({ browser, receiver, rounds, values, show });
-      return { setting: `${rounds} visits of each page, ${products} products`, ...measured };
+      const measured = await measureVisits({ browser, receiver, values, show: progress.show });
+      return { setting: `${products} products`, ...measured };
     } finally {
       await browser.close();
       await receiver.stop();
@@ -119,16 +116,11 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
 /** Time without requests after which a page is complete. */
 const quietMs = 700;
 
-/** A page without style and scripts: the least time on this machine. */
-const emptyPath = '/healthz';
-
 interface VisitFigures {
   readonly path: string;
   /** Received with an empty cache, including headers; without the footprints of the map. */
   readonly kilobytes: number;
   readonly footprintKilobytes: number;
-  /** First contentful paint in the rounds. */
-  readonly paintMs: readonly number[];
   /** Time from a request to the end of the answer, on one connection. */
   readonly serverMs: readonly number[];
 }
@@ -139,7 +131,7 @@ async function measureVisits(options: VisitOptions) {
   const visits: VisitFigures[] = [];
   const slots = await loadListenerSlots(app);
   const pages = slots.flatMap(({ pages: own = [] }) => own);
-  for (const path of [emptyPath, ...pages.map((one) => one.path)]) {
+  for (const { path } of pages) {
     show(`visits: ${path}`);
     visits.push(await measureVisit(options, path));
   }
@@ -147,7 +139,6 @@ async function measureVisits(options: VisitOptions) {
     const found = visits.find(({ path }) => path === name);
     return found === undefined ? null : pick(found);
   };
-  const paint = ({ paintMs }: VisitFigures) => median(paintMs);
   const server = ({ serverMs }: VisitFigures) => median(serverMs);
   return {
     figures: { visits },
@@ -156,7 +147,6 @@ async function measureVisits(options: VisitOptions) {
         [`First visit, ${receiver.products} products`, ({ path }) => path],
         ['kB', ({ kilobytes }) => kilobytes, 1],
         ['footprints, kB', ({ footprintKilobytes }) => footprintKilobytes],
-        ['first paint ms', paint],
         ['server ms', server, 1],
         ['p95', ({ serverMs }) => quantile(serverMs, 0.95), 1],
       ]),
@@ -174,49 +164,22 @@ async function measureVisits(options: VisitOptions) {
           max: 110,
         },
       ),
-      target('first paint, overview, ms', of('/', paint), { max: 200 }),
-      target('first paint, empty page, ms (this machine)', of(emptyPath, paint), { max: 200 }),
       target(`overview at ${receiver.products} products, ms`, of('/', server), { max: 100 }),
     ],
   };
 }
 
 async function measureVisit(
-  { browser, receiver, rounds, values }: VisitOptions,
+  { browser, receiver, values }: VisitOptions,
   path: string,
 ): Promise<VisitFigures> {
   const url = `${receiver.url}${path}`;
   const serverMs = await timeRequests(url, values);
-  const counted = await withPage(browser, (page, context) => countBytes(page, context, url));
-  const paintMs: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    paintMs.push(await withPage(browser, (page) => firstPaint(page, url)));
-  }
-  return { path, ...counted, paintMs, serverMs };
-}
-
-/** Runs `work` in a page of a new context, which has an empty cache. */
-async function withPage<Result>(
-  browser: Browser,
-  work: (page: Page, context: BrowserContext) => Promise<Result>,
-): Promise<Result> {
+  // A new context has an empty cache.
   const context = await browser.newContext({ viewport });
-  try {
-    return await work(await context.newPage(), context);
-  } finally {
-    await context.close();
-  }
-}
-
-async function firstPaint(page: Page, url: string): Promise<number> {
-  await page.goto(url);
-  return page.evaluate(`(async () => {
-    for (;;) {
-      const [entry] = performance.getEntriesByName('first-contentful-paint');
-      if (entry !== undefined) return entry.startTime;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  })()`);
+  const counted = await countBytes(await context.newPage(), context, url);
+  await context.close();
+  return { path, ...counted, serverMs };
 }
 
 /** Counts the bytes of all answers until the page is quiet; the live stream stays open and counts so far. */

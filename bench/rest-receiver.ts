@@ -30,16 +30,17 @@ export interface OutsideServices {
   close(): Promise<void>;
 }
 
-/** Starts the services. Files of the certificate are in `folder`. */
+/** Starts the services; by default the catalogue publishes nothing. Files of the certificate are in `folder`. */
 export async function startOutsideServices(
   folder: string,
   cleanup: Cleanup,
+  publishing: Partial<Parameters<typeof startSandbox>[0]> = { count: 0 },
 ): Promise<OutsideServices> {
   const endpoint = await createEndpoint(folder);
   const authorityFile = join(folder, 'authority.pem');
   writeFileSync(authorityFile, endpoint.authorityPem);
   const sandbox = await startSandbox({
-    ...{ account, trustedCaPems: [endpoint.authorityPem], count: 0, now: Date.now },
+    ...{ account, trustedCaPems: [endpoint.authorityPem], now: Date.now, ...publishing },
   });
   const webhook = `http://127.0.0.1:${await startHook(cleanup)}/accept`;
   return {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench`, and by name `bench:query` and similar, `attack`, `train:dictionary` and `check:dashboard`: checks
+ * `npm run bench`, and by name `bench:query` and similar, `attack` and `check:dashboard`: checks
  * the version of Node, then runs the program.
  */
 import './require-node.js';
@@ -7,7 +7,6 @@ import './require-node.js';
 const programs = {
   alarms: () => import('../bench/alarms.ts'),
   dashboard: () => import('../bench/dashboard.ts'),
-  dictionary: () => import('../bench/train-dictionary.ts'),
   files: () => import('../bench/files.ts'),
   page: () => import('../bench/page.ts'),
   pull: () => import('../bench/pull.ts'),

@@ -4,6 +4,7 @@
  * Data Portfolio), and Landsat.
  */
 import { parseDate } from '../core/terms/dates.ts';
+import codes from './product-contents.json' with { type: 'json' };
 
 /** Parts of a product name; null if it does not have them. All texts are defined here, or are codes of a fixed form. */
 export interface NamedProduct {
@@ -31,6 +32,12 @@ export interface NamedProduct {
   relativeOrbitNumber: number | null;
 }
 
+const { tables } = codes;
+
+/** Returns the meaning of a code; undefined for an unknown one. */
+const meaning = (table: keyof typeof tables, code: string): string | undefined =>
+  (tables[table] as Readonly<Record<string, string>>)[code];
+
 /** Groups of a pattern; one without a match is empty. */
 type Groups = Readonly<Record<string, string | undefined>>;
 
@@ -51,15 +58,15 @@ const conventions: readonly Convention[] = [
     read: ({ mode = '', kind = '', resolution = '', polarisation = '', form, digit, ...rest }) => {
       const isCog = form === '_COG';
       const type = `${mode}_${kind}${resolution}_${digit}${rest.class}${isCog ? '-COG' : ''}`;
-      const raw = kind === 'RAW' ? rawClasses[rest.class ?? ''] : undefined;
-      const usual = `${resolutions[resolution] ?? ''}${contents[kind] ?? kind}`;
+      const raw = kind === 'RAW' ? meaning('rawClasses', rest.class ?? '') : undefined;
+      const usual = `${meaning('resolutions', resolution) ?? ''}${meaning('contents', kind) ?? kind}`;
       const level = digit === 'A' ? 'Level-1' : `Level-${digit}`;
       const derived = { type: 'CARD-BS', level: 'Level-2' };
       return {
         instrument: 'SAR',
         content: raw ?? `${isCog ? 'cloud-optimised ' : ''}${usual}`,
-        mode: modes[mode] ?? `stripmap (${mode})`,
-        polarisation: polarisations[polarisation] ?? polarisation,
+        mode: meaning('modes', mode) ?? `stripmap (${mode})`,
+        polarisation: meaning('polarisations', polarisation) ?? polarisation,
         ...(form === '_CARD_BS'
           ? { ...derived, content: 'terrain-corrected radar backscatter' }
           : { type, level }),
@@ -86,8 +93,8 @@ const conventions: readonly Convention[] = [
   {
     form: /^S(?<mission>3)(?<serial>[A-Z])_(?<type>[A-Z]{2}_(?<level>[0-2_])_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_\d{8}T\d{6}_(?:\d{4}_\d{3}_(?<relative>\d{3})_(?:\d{4}|____)|[A-Z_]{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?:NR|ST|NT)_\d{3}(?:\.SEN3)?$/,
     read: ({ type = '' }) => {
-      const content = sentinel3Contents[type];
-      const instrument = sentinel3Instruments[type.slice(0, 2)] ?? null;
+      const content = meaning('sentinel3Contents', type);
+      const instrument = meaning('sentinel3Instruments', type.slice(0, 2)) ?? null;
       return content === undefined ? null : { content, instrument };
     },
   },
@@ -95,7 +102,7 @@ const conventions: readonly Convention[] = [
     form: /^S(?<mission>5P)_(?:NRTI|OFFL|RPRO)_(?<type>L(?<level>1B|2_)_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{5})_\d\d_\d{6}_\d{8}T\d{6}(?:\.nc)?$/,
     read: ({ type = '' }) => {
       const [, band] = /^L1B_RA_BD([1-8])$/.exec(type) ?? [];
-      const content = band ? `Earth radiance in band ${band}` : sentinel5pContents[type];
+      const content = band ? `Earth radiance in band ${band}` : meaning('sentinel5pContents', type);
       return content === undefined ? null : { content, instrument: 'TROPOMI' };
     },
   },
@@ -122,16 +129,16 @@ const conventions: readonly Convention[] = [
     form: /^L(?<sensor>[CETO])0(?<landsat>[4-9])_(?<product>L1TP|L1GT|L1GS|L2SP|L2SR)_(?<path>[012]\d\d)(?<row>[012]\d\d)_\d{8}_\d{8}_0[12]_(?:T1|T2|RT)(?:\.tar)?$/,
     read: ({ sensor = '', landsat, product = '', path, row }) => ({
       satellite: `Landsat-${landsat}`,
-      instrument: landsatInstruments[sensor] ?? (Number(landsat) < 8 ? 'TM' : 'TIRS'),
+      instrument: meaning('landsatInstruments', sensor) ?? (Number(landsat) < 8 ? 'TM' : 'TIRS'),
       level: `Level-${product[1]}`,
-      content: landsatContents[product] ?? null,
+      content: meaning('landsatContents', product) ?? null,
       tile: `path ${Number(path)}, row ${Number(row)}`,
     }),
   },
 ];
 
 function readAuxiliary({ type = '' }: Groups): Partial<NamedProduct> | null {
-  const content = auxiliaryContents[type];
+  const content = meaning('auxiliaryContents', type);
   return content === undefined ? null : { content, auxiliary: true };
 }
 
@@ -170,140 +177,10 @@ function timeUs(text: string | undefined): number | null | undefined {
   return parseDate(`${date?.replace(/(..)(..)$/, '-$1-$2')}T${time.join(':')}`)?.us;
 }
 
-const modes: Readonly<Record<string, string>> = {
-  IW: 'interferometric wide swath (IW)',
-  EW: 'extra wide swath (EW)',
-  WV: 'wave (WV)',
-};
-
-const polarisations: Readonly<Record<string, string>> = {
-  SH: 'HH',
-  SV: 'VV',
-  DH: 'HH and HV',
-  DV: 'VV and VH',
-};
-
-const resolutions: Readonly<Record<string, string>> = {
-  F: 'full-resolution ',
-  H: 'high-resolution ',
-  M: 'medium-resolution ',
-};
-
-const contents: Readonly<Record<string, string>> = {
-  RAW: 'raw radar signals',
-  SLC: 'single look complex images',
-  GRD: 'ground range detected images',
-  OCN: 'ocean wind, wave and surface velocity fields',
-  ETA: 'extended timing annotations',
-};
-
-/** Classes of raw data except the standard one. */
-const rawClasses: Readonly<Record<string, string>> = {
-  A: 'annotations of raw radar signals',
-  C: 'calibration measurements of the radar',
-  N: 'noise measurements of the radar',
-};
-
-const sentinel3Instruments: Readonly<Record<string, string>> = {
-  OL: 'OLCI',
-  SL: 'SLSTR',
-  SR: 'SRAL',
-  MW: 'MWR',
-  SY: 'OLCI and SLSTR',
-};
-
-const sentinel3Contents: Readonly<Record<string, string>> = {
-  OL_0_EFR___: 'full-resolution raw measurements',
-  OL_1_EFR___: 'full-resolution top-of-atmosphere radiance',
-  OL_1_ERR___: 'reduced-resolution top-of-atmosphere radiance',
-  OL_2_LFR___: 'full-resolution land and vegetation parameters',
-  OL_2_LRR___: 'reduced-resolution land and vegetation parameters',
-  OL_2_WFR___: 'full-resolution ocean colour and water parameters',
-  OL_2_WRR___: 'reduced-resolution ocean colour and water parameters',
-  SL_0_SLT___: 'raw measurements',
-  SL_1_RBT___: 'top-of-atmosphere radiance and brightness temperature',
-  SL_2_LST___: 'land surface temperature',
-  SL_2_WST___: 'sea surface temperature',
-  SL_2_FRP___: 'fire radiative power',
-  SL_2_AOD___: 'aerosol optical depth',
-  SR_0_SRA___: 'raw radar echoes',
-  SR_1_SRA___: 'calibrated radar echoes',
-  SR_1_SRA_A_: 'aligned radar echoes',
-  SR_1_SRA_BS: 'stacked radar echoes',
-  SR_2_LAN___: 'surface heights over land',
-  SR_2_LAN_HY: 'water levels of rivers and lakes',
-  SR_2_LAN_SI: 'surface heights of sea ice',
-  SR_2_LAN_LI: 'surface heights of land ice',
-  SR_2_WAT___: 'sea surface heights, wave heights and wind speeds',
-  MW_0_MWR___: 'raw measurements',
-  MW_1_MWR___: 'calibrated brightness temperature',
-  SY_2_SYN___: 'surface reflectance and aerosol',
-  SY_2_AOD___: 'aerosol optical depth',
-  SY_2_VGP___: 'top-of-atmosphere reflectance for vegetation',
-  SY_2_VG1___: 'surface reflectance of one day for vegetation',
-  SY_2_V10___: 'surface reflectance of ten days for vegetation',
-};
-
-const sentinel5pContents: Readonly<Record<string, string>> = {
-  L2__AER_AI: 'the ultraviolet aerosol index',
-  L2__AER_LH: 'aerosol layer heights',
-  L2__CH4___: 'methane (CH4) columns',
-  L2__CLOUD_: 'cloud fractions, heights and optical depths',
-  L2__CO____: 'carbon monoxide (CO) columns',
-  L2__HCHO__: 'formaldehyde (HCHO) columns',
-  L2__NO2___: 'nitrogen dioxide (NO2) columns',
-  L2__NP_BD3: 'cloud information of another satellite for band 3',
-  L2__NP_BD6: 'cloud information of another satellite for band 6',
-  L2__NP_BD7: 'cloud information of another satellite for band 7',
-  L2__O3____: 'ozone (O3) columns',
-  L2__O3_TCL: 'tropospheric ozone (O3) columns',
-  L2__O3__PR: 'ozone (O3) profiles',
-  L2__SO2___: 'sulphur dioxide (SO2) columns',
-  L1B_IR_UVN: 'solar irradiance from the ultraviolet to the near infrared',
-  L1B_IR_SIR: 'solar irradiance in the shortwave infrared',
-};
-
-/** Content of auxiliary files by type. Names of other types are not recognized. */
-const auxiliaryContents: Readonly<Record<string, string>> = {
-  AUX_CAL: 'calibration parameters of the radar',
-  AUX_INS: 'instrument parameters of the radar',
-  AUX_PP1: 'parameters of the Level-1 processor',
-  AUX_PP2: 'parameters of the Level-2 processor',
-  AUX_SCS: 'simulated cross spectra of ocean waves',
-  AUX_SCF: 'processing parameters',
-  AUX_ML2: 'machine learning models for Level-2 processing',
-  AUX_ICE: 'sea ice concentrations',
-  AUX_WAV: 'ocean wave forecasts',
-  AUX_WND: 'wind forecasts',
-  AUX_TEC: 'ionospheric electron content',
-  AUX_TRO: 'tropospheric delays',
-  AUX_ITC: 'processing parameters',
-  AUX_POEORB: 'precise orbit ephemerides',
-  AUX_RESORB: 'restituted orbit ephemerides',
-  AUX_PREORB: 'predicted orbit ephemerides',
-  AUX_MOEORB: 'medium-accuracy orbit ephemerides',
-  AUX_RESATT: 'restituted attitudes',
-  AUX_PROQUA: 'attitude quaternions',
-  AUX_GNSSRD: 'raw data of the satellite navigation receiver',
-  AUX_UT1UTC: 'differences between astronomical and civil time',
-};
-
 /** Product types of the conventions, except those of Sentinel-1. */
 export const typesInNames: readonly string[] = [
   ...['S2MSI1C', 'S2MSI2A', 'CARD-BS', 'CARD-COH6', 'CARD-COH12'],
-  ...[sentinel3Contents, sentinel5pContents, auxiliaryContents].flatMap(Object.keys),
+  ...[tables.sentinel3Contents, tables.sentinel5pContents, tables.auxiliaryContents].flatMap(
+    Object.keys,
+  ),
 ];
-
-const landsatInstruments: Readonly<Record<string, string>> = {
-  C: 'OLI and TIRS',
-  O: 'OLI',
-  E: 'ETM+',
-};
-
-const landsatContents: Readonly<Record<string, string>> = {
-  L1TP: 'terrain-corrected images',
-  L1GT: 'systematically terrain-corrected images',
-  L1GS: 'systematically corrected images',
-  L2SP: 'surface reflectance and surface temperature',
-  L2SR: 'surface reflectance',
-};

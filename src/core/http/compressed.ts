@@ -4,15 +4,15 @@ import { gzip } from 'node:zlib';
 
 const zip = promisify(gzip);
 
-/** Answers with a body, or with `zipped`. Compresses at once: as a stream of parts, it costs the main thread more. */
+/** Answers with a body. Compresses at once: as a stream of parts, it costs the main thread more. */
 export async function zippedAnswer(
   acceptEncoding: string | null | undefined,
   body: string | Uint8Array<ArrayBuffer>,
-  { zipped, ...init }: { status?: number; headers: object; zipped?: Uint8Array<ArrayBuffer> },
+  init: { status?: number; headers: object },
 ): Promise<Response> {
   const headers = { ...init.headers, Vary: 'Accept-Encoding' };
   if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(acceptEncoding ?? ''))
     return new Response(body, { ...init, headers });
   const encoded = { ...headers, 'Content-Encoding': 'gzip' };
-  return new Response(zipped ?? (await zip(body)), { ...init, headers: encoded });
+  return new Response(await zip(body), { ...init, headers: encoded });
 }

@@ -1,22 +1,19 @@
 /**
- * Prepares the files of the web page in a thread of its own, which costs about 100 ms: scripts without types, land
- * outlines, and their compressed forms.
+ * Prepares the files of the web page in a thread of its own, which costs about 100 ms: scripts without types, and
+ * land outlines.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
-import { constants, gzipSync } from 'node:zlib';
 import { feature, mesh } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 import type { AnyGeometry, Position } from '../../filter/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../filter/geometry/ring.ts';
 
-/** A file, and the same compressed by gzip. */
 export interface PreparedFile {
   name: string;
   bytes: Uint8Array<ArrayBuffer>;
-  zipped: Uint8Array<ArrayBuffer>;
 }
 
 /** Files of libraries, by the name in scripts. */
@@ -45,11 +42,10 @@ async function prepareFiles(): Promise<PreparedFile[]> {
     texts.set(`${name}.js`, await readFile(pathOfLibrary(file), 'utf8'));
   }
   for (const [name, text] of landFiles()) texts.set(name, text);
-  return [...texts].map(([name, text]) => {
-    const bytes = new TextEncoder().encode(name.endsWith('.js') ? forBrowsers(text) : text);
-    const zipped = gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION });
-    return { name, bytes, zipped: new Uint8Array(zipped) };
-  });
+  return [...texts].map(([name, text]) => ({
+    name,
+    bytes: new TextEncoder().encode(name.endsWith('.js') ? forBrowsers(text) : text),
+  }));
 }
 
 /** Packages may not export their files, so the file is found from the main file of the package. */

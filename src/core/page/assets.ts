@@ -82,10 +82,10 @@ function createAssets(files: readonly PreparedFile[]): Assets {
 }
 
 /** The digest in the path changes with the content, so the answer never expires. */
-function answerFile({ name, bytes, zipped }: PreparedFile, acceptEncoding: string) {
+function answerFile({ name, bytes }: PreparedFile, acceptEncoding: string) {
   const headers = {
     'Content-Type': types[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
     'Cache-Control': 'private, max-age=31536000, immutable',
   };
-  return zippedAnswer(acceptEncoding, bytes, { headers, zipped });
+  return zippedAnswer(acceptEncoding, bytes, { headers });
 }

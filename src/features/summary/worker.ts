@@ -219,7 +219,7 @@ export function startSummaryWorker(
   const { activity, log, nowUs, random } = context;
   let writer: SummaryWriter | null = null;
   let pausedUntilUs = 0;
-  /** Changes before the last round; undefined while the index, which is not counted, is behind. */
+  /** Changes before the last round; undefined while the index, whose changes are not counted, has a lag. */
   let since: number | undefined;
   /** Does one round: the next notifications, and some jobs. Resolves with true if another one should follow at once. */
   const round = async (signal: AbortSignal): Promise<boolean> => {

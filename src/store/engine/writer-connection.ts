@@ -15,13 +15,11 @@ export interface WriterConnection {
   /** Does the same if the file is open, and ignores failures. */
   tryCheckpoint(): void;
   /**
-   * Runs a checkpoint when the write-ahead log or its shared memory file was removed: otherwise a kill
-   * would lose the commits in it. Called between transactions. The next transaction fails and reopens the
-   * files. Never throws.
+   * Returns true if another connection has committed since the last call, or if that is unknown. Runs a checkpoint when
+   * the write-ahead log or its shared memory file was removed: otherwise a kill would lose the commits in it. Called
+   * between transactions; the next one fails and reopens the files. Never throws.
    */
-  saveRemovedLog(): void;
-  /** Returns true if another connection has committed since the last call, or if that is unknown. */
-  hasOtherCommits(): boolean;
+  checkFiles(): boolean;
   close(): void;
 }
 
@@ -44,8 +42,7 @@ export function createWriter(
 ): Writer {
   const connection = createWriterConnection(place, use);
   setInterval(() => {
-    connection.saveRemovedLog();
-    if (connection.hasOtherCommits()) onOtherCommits?.();
+    if (connection.checkFiles()) onOtherCommits?.();
   }, checkMs).unref();
   return { place, connection, requireSpace: createDiskLimit(place, connection.tryCheckpoint) };
 }
@@ -93,14 +90,6 @@ export function createWriterConnection(
     throw unavailable(lost === 'database' ? databaseRemoved : logRemoved);
   }
 
-  function saveRemovedLog() {
-    try {
-      if (open !== undefined && lostFile(open) === 'log') checkpointAll(open.database);
-    } catch {
-      // The next transaction fails for the same reason, and reports it.
-    }
-  }
-
   function close() {
     const closing = open;
     open = undefined;
@@ -143,8 +132,7 @@ export function createWriterConnection(
         // The disk is full, or another process checkpoints: the caller retries.
       }
     },
-    saveRemovedLog,
-    hasOtherCommits: () => open === undefined || hasOtherCommits(open),
+    checkFiles: () => open === undefined || checkFiles(open),
     close,
   };
 }
@@ -164,12 +152,13 @@ function lostFile({ database, inodes }: OpenFile): 'database' | 'log' | null {
   return now.wal === inodes.wal && now.shm === inodes.shm ? null : 'log';
 }
 
-/** Returns true if another connection has committed since the last call, or if that is unknown. */
-function hasOtherCommits(file: OpenFile): boolean {
+function checkFiles(file: OpenFile): boolean {
   const known = file.version;
   try {
+    if (lostFile(file) === 'log') checkpointAll(file.database);
     file.version = file.database.pragma('data_version', { simple: true });
   } catch {
+    // The next transaction fails for the same reason, and reports it.
     return true;
   }
   return file.version !== known;

@@ -43,5 +43,5 @@ EXPOSE 80 443
 HEALTHCHECK --interval=30s --timeout=10s --start-period=2m --retries=3 \
   CMD ["node", "/opt/earshot/scripts/earshot.js", "admin", "health"]
 # No shell: signals reach Node directly, which exits on SIGTERM.
-ENTRYPOINT ["node", "--max-semi-space-size=16", "/opt/earshot/scripts/earshot.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "/opt/earshot/scripts/earshot.js"]
 CMD ["start"]

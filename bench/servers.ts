@@ -99,7 +99,7 @@ export function databaseFile(dataFolder: string): string {
 
 /** Returns the arguments of `node` that run earshot, as in the npm scripts. */
 export function earshotProgram(...words: readonly string[]): string[] {
-  return ['--max-semi-space-size=16', join(projectFolder, 'scripts/earshot.js'), ...words];
+  return ['--max-semi-space-size=4', join(projectFolder, 'scripts/earshot.js'), ...words];
 }
 
 /** Returns the environment of an earshot process; inherits only the path. */

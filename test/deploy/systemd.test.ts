@@ -66,7 +66,7 @@ describe('the command next to the service', () => {
   it('runs as the same user, with the same settings, in the same sandbox', () => {
     const { status, stderr, lines } = run(shipped, 'query', '--name', 'S2A_* x', '', '$HOME');
     expect({ status, stderr }).toEqual({ status: 3, stderr: '' });
-    const program = [node, '--max-semi-space-size=16', '/opt/earshot/scripts/earshot.js'];
+    const program = [node, '--max-semi-space-size=4', '/opt/earshot/scripts/earshot.js'];
     const words = lines.slice(lines.indexOf('--') + 1);
     expect(words).toEqual([...program, 'query', '--name', 'S2A_* x', '', '$HOME']);
     const properties = lines.filter((line) => line.startsWith('--property='));

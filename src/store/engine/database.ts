@@ -51,8 +51,8 @@ export function openForWriting(place: DataPlace): Database {
     database.pragma(`wal_autocheckpoint = ${pages}`);
     // The write-ahead log may grow larger during a long read. It is truncated afterwards.
     database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
-    // 8 MiB (a negative value is in KiB). The operating system caches the rest.
-    database.pragma('cache_size = -8192');
+    // 4 MiB (a negative value is in KiB). The operating system caches the rest.
+    database.pragma('cache_size = -4096');
     migrate(database);
     createMissing(database);
   });

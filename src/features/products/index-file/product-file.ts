@@ -138,8 +138,8 @@ function openForIndexing(file: string, tables: string): Database {
     database.pragma('synchronous = NORMAL');
     database.pragma(`wal_autocheckpoint = ${usualLogPages}`);
     database.pragma(`journal_size_limit = ${2 * usualLogPages * pageBytes}`);
-    // 8 MiB; a negative value is in KiB. Random writes need more, but the system caches the file.
-    database.pragma('cache_size = -8192');
+    // 4 MiB; a negative value is in KiB. Random writes need more, but the system caches the file.
+    database.pragma('cache_size = -4096');
     database.transaction(() => createTables(database, tables)).immediate();
     return database;
   } catch (error) {

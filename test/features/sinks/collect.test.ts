@@ -7,6 +7,7 @@ import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import { sinkWaitingMax } from '../../../src/features/sinks/terms.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
+import { openStore } from '../../helpers/store.ts';
 import { answering, startHook } from './hook-server.ts';
 import { openHookContext, openSinkContext } from './sink-context.ts';
 import { definition, webhookTarget } from './sink-definition.ts';
@@ -107,6 +108,20 @@ describe('a sink', () => {
     await accept();
     await pass();
     expect(await store.cursor('sink:sink')).toBeNull();
+  });
+
+  it('at rest continues at once after a change, also by another process', async () => {
+    // Time does not pass between a change and the delivery.
+    const { accept, startSink, pass, hook, dataDir } = await openHookContext();
+    startSink();
+    await pass();
+    await accept();
+    await expect.poll(() => hook.positions()).toEqual([1]);
+    await pass();
+    const other = await openStore({ dataDir });
+    await other.accept(delivery(notification(2)));
+    await expect.poll(() => hook.positions()).toEqual([1, 2]);
+    await other.close();
   });
 
   it('that acknowledges nothing has a limited number of items, and the rest waits in the log', async () => {

@@ -33,13 +33,13 @@ const allocator = {
   MALLOC_MMAP_THRESHOLD_: '1048576',
   MALLOC_TRIM_THRESHOLD_: '2097152',
 };
+// Threads get it, too.
+const preloaded = new URL('fewer-messages.js', import.meta.url).href;
 const isMissing =
-  (name === 'start' && process.env.MALLOC_ARENA_MAX === undefined) ||
+  (name === 'start' && !process.execArgv.includes(preloaded)) ||
   (name === 'reconcile' && !process.execArgv.includes(memoryFlag));
 if (isMissing && process.platform !== 'win32') {
   const { argv, execArgv, execPath, env } = process;
-  // Threads get it, too.
-  const preloaded = new URL('fewer-messages.js', import.meta.url).href;
   const flags =
     name === 'reconcile' ? [memoryFlag] : ['--max-semi-space-size=16', '--import', preloaded];
   const settings = name === 'start' ? allocator : {};

@@ -100,7 +100,7 @@ export interface Shared {
   shareCredentials(pairs: CredentialPairs, signal: AbortSignal): Promise<void>;
 }
 
-/** Reads that background jobs repeat every second or more often. */
+/** Reads that background jobs repeat. */
 const repeatedReads: readonly OperationName<Reads>[] = [
   'log.cursor',
   'log.lastPosition',

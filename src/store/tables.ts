@@ -53,9 +53,9 @@ export interface TablesSlot<
   reader(reads: Remote<Own['reads']>): Reader;
   /** Returns the port with the changes. */
   store(reader: Reader, writes: Remote<Own['writes']>, base: BaseChanges): Port;
-  /** Reads that background jobs repeat every second or more often. */
+  /** Reads that background jobs repeat. */
   repeated?: readonly (keyof Own['reads'] & string)[];
-  /** Frequent changes on which no repeated read depends. */
+  /** Frequent changes on which no repeated read depends, and for which no job waits. */
   quiet?: readonly (keyof Own['writes'] & string)[];
   /** Lease of a shared log under which a job makes changes; changes by users and by every node need none. */
   lease?: string;

@@ -169,7 +169,7 @@ async function defaultExportOf(path: string): Promise<unknown> {
     const module = await importConfigFile(
       `${pathToFileURL(path).href}?digest=${hash('sha256', text)}`,
       // A call with type arguments is an expression in JavaScript.
-      text.includes('>(') ? 'module-typescript' : 'module',
+      />\s*[(`]/.test(text) ? 'module-typescript' : 'module',
     );
     return z.looseObject({ default: z.unknown() }).safeParse(module).data?.default;
   } catch (cause) {
@@ -181,13 +181,14 @@ async function defaultExportOf(path: string): Promise<unknown> {
   }
 }
 
+/** Line and column of code of the file that ran. */
+const frameForm = /earshot\.config\.ts\?digest=[^:]*:(\d+):\d+/;
+
 /** Returns the reason with the line: for a syntax error it is above the stack, for a thrown error within it. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const stack = cause.stack ?? '';
-  const line =
-    /^.*earshot\.config\.ts.*:(\d+)\n/.exec(stack)?.[1] ??
-    /earshot\.config\.ts\?digest=[^:]*:(\d+):\d+/.exec(stack)?.[1];
+  const line = /^.*earshot\.config\.ts.*:(\d+)\n/.exec(stack)?.[1] ?? frameForm.exec(stack)?.[1];
   const reason = errorText(cause).replace(/\.$/, '');
   return line === undefined ? reason : `line ${line}: ${reason}`;
 }
@@ -234,6 +235,7 @@ async function importConfigFile(
     return await import(address);
   } catch (error) {
     if (format !== 'module' || !(error instanceof SyntaxError)) throw error;
+    if (frameForm.test(error.stack ?? '')) throw error;
     return await importConfigFile(`${address}&typescript`, 'module-typescript');
   } finally {
     hooks.deregister();

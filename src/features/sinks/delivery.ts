@@ -20,6 +20,9 @@ const storeRetryMs = 10_000;
 
 const waitMsMax = 10_000;
 
+/** An item is due, but waits for the end of another delivery, or has become due during the query. */
+const dueMs = 1_000;
+
 interface DeliveryOptions {
   definition: SinkDefinition;
   context: SinkContext;
@@ -60,9 +63,8 @@ export function createDelivery(options: DeliveryOptions) {
   const waitMs = async () => {
     const nextUs = await sinks.nextDueAtUs(sink);
     const untilUs = Math.max(nextUs ?? Number.POSITIVE_INFINITY, outcomes.untilUs());
-    // Items that are already due wait for the end of another delivery.
     const ms = Math.ceil((untilUs - nowUs()) / 1000);
-    return ms <= 0 ? waitMsMax : Math.min(ms, waitMsMax);
+    return ms <= 0 ? dueMs : Math.min(ms, waitMsMax);
   };
   return {
     /**

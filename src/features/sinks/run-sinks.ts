@@ -56,10 +56,8 @@ function prepareSink(definition: SinkDefinition, context: SinkContext) {
   let since = 0;
   const collectChanges = async () => {
     since = activity.changes;
-    const waitMs = await collect();
     // Other processes add items, too, or make them due.
-    delivery.wake();
-    return waitMs;
+    return collect().finally(delivery.wake);
   };
   const wait = async (ms: number) => {
     await pause(ms, signal);

@@ -219,24 +219,25 @@ export function startSummaryWorker(
   const { activity, log, nowUs, random } = context;
   let writer: SummaryWriter | null = null;
   let pausedUntilUs = 0;
-  /** Changes before the last round; undefined while the index, whose changes are not counted, has a lag. */
+  /** Changes before a round that left nothing to do before the next one; otherwise undefined. */
   let since: number | undefined;
   /** Does one round: the next notifications, and some jobs. Resolves with true if another one should follow at once. */
   const round = async (signal: AbortSignal): Promise<boolean> => {
-    since = activity.changes;
+    since = undefined;
+    const { changes } = activity;
     const seen = await context.notifications.cursor(summaryReader);
     const isRead = seen === (await context.notifications.lastPosition());
     // A pause that is too long was set by a clock that ran ahead.
     const isPaused = pausedUntilUs > nowUs() && pausedUntilUs < nowUs() + 2 * dayUs;
-    if (isRead && (isPaused || !(await isDue(context)))) return false;
+    if (isRead && (isPaused || !(await isDue(context)))) {
+      since = changes;
+      return false;
+    }
     const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
     try {
       const { hasMore, readUntilUs } = await collectJobs(context, ruleOf);
       if (isPaused) return hasMore;
-      if (!(await isIndexed(context))) {
-        since = undefined;
-        return false;
-      }
+      if (!(await isIndexed(context))) return false;
       const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: jobsMax };
       const jobs = await context.summaries.due(due);
       const endMs = performance.now() + turnMs;

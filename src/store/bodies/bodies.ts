@@ -103,14 +103,14 @@ function isEncoding(encoding: string): encoding is Encoding {
   return Object.hasOwn(dictionaries, encoding);
 }
 
-/** Most bodies are smaller. */
-const chunkBytes = 2 ** 13;
+/** Most bodies are smaller than 8 KiB. */
+const chunkBytesOf = ({ bodies }: BodyRow) => Math.min(bodies * 2 ** 13, 2 ** 18);
 
 /** Returns the bodies of a row, exactly as received. Throws `unavailable` for an unreadable row. */
 export function unpackBodies(row: BodyRow): Buffer[] {
   if (row.encoding === 'identity' && row.bodies === 1) return [bufferOf(row.bytes)];
   try {
-    return splitFrame(decompress(row, frameBytesMax, row.bodies * chunkBytes), row.bodies);
+    return splitFrame(decompress(row, frameBytesMax, chunkBytesOf(row)), row.bodies);
   } catch (cause) {
     if (isAppError(cause)) throw cause;
     throw new AppError(

@@ -59,7 +59,7 @@ describe('earshot.config.ts', () => {
   it.each([
     'const alps: object = {};',
     // In JavaScript, the call is a comparison.
-    'const made = (one) => one; const alps = made<Date>({});',
+    'const made = (one) => one; const alps = made<Date> ({});',
   ])('may contain types: %s', async (line) => {
     const text = `${line}\nexport default { subscriptions: { alps } };`;
     expect(await loadSubscriptions(text)).toEqual([{ ...bare, name: 'alps' }]);

@@ -291,6 +291,18 @@ it('the background job writes, logs a pause once, takes no lock at rest, and sto
   expect(log.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
+it('the background job at rest continues after a change, and soon after the index has read it', async () => {
+  const acquireLock = vi.fn(async () => () => undefined);
+  const { context, receive, rows, index } = await openContext({ acquireLock });
+  const worker = startSummaryWorker(context, ofEach, { intervalMs: 1, idleMs: 3_600_000 });
+  onTestFinished(() => worker.stop());
+  index.position = 0;
+  await receive(1);
+  await expect.poll(() => acquireLock.mock.calls.length).toBeGreaterThan(2);
+  index.position = null;
+  await expect.poll(rows).toMatchObject([{ state: 'done' }]);
+});
+
 it('the background job logs that another program holds the lock', async () => {
   const acquireLock = () => Promise.reject(new AppError('conflict', 'Another program writes.'));
   const { context, receive, log } = await openContext({ acquireLock });

@@ -19,7 +19,7 @@ const budgetMs = 100;
 /** Delay after a commit, so that notifications are indexed together. */
 const collectMs = 150;
 /** Interval of the check for notifications that another process wrote. */
-const pollMs = 5_000;
+const pollMs = 2_000;
 /** Delay after a failure, such as a full disk or a locked index. */
 const retryMs = 5_000;
 
@@ -102,6 +102,7 @@ export function startIndexing(
       }
       deliveries = activity.deliveries;
       // Read before the work: a change during the work causes another round.
+      let since = activity.changes;
       const state = await stateOf();
       done = await work(index, options.dataDir, report.repaired);
       report.skipped(done);
@@ -111,7 +112,8 @@ export function startIndexing(
       report.done();
       if (done.indexed + pruned.events > 0) continue;
       while (activity.deliveries === deliveries && !signal.aborted) {
-        await activity.next(pollMs, signal);
+        await activity.next(pollMs, signal, { since });
+        since = activity.changes;
         if ((await stateOf()) !== state) break;
       }
       await pause(collectMs, signal);

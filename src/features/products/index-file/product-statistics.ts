@@ -104,8 +104,9 @@ function percentilesIn(sketch: DDSketch | undefined): DelayPercentiles | null {
   if (sketch === undefined || sketch.count === 0) return null;
   const { count, min, max } = sketch;
   const at = (percent: number) => {
-    const rank = Math.ceil((percent * count) / 100) - 1;
-    const us = sketch.getValueAtQuantile(rank / Math.max(1, count - 1));
+    // The library rounds the rank down: in the middle, no error of calculation changes it.
+    const rank = Math.ceil((percent * count) / 100) - 0.5;
+    const us = sketch.getValueAtQuantile(Math.min(1, rank / Math.max(1, count - 1)));
     return Math.min(Math.max(Number(us.toPrecision(4)), min), max) / 1_000_000;
   };
   const negative = sketch.negativeStore.count;

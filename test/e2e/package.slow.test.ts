@@ -129,6 +129,7 @@ describe('the tarball', () => {
       'dist/features/odata/metadata.xml',
       'dist/features/products/places/names.json',
       'dist/features/products/places/seas.json',
+      'dist/filter/product-contents.json',
       'dist/sandbox/products/collections.json',
       'dist/store/bodies/dictionary-1.json',
     ]);

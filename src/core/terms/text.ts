@@ -144,13 +144,14 @@ export function listed(items: readonly string[]): string {
   return items.length > 3 ? `${shown} and ${items.length - 3} more` : shown;
 }
 
+const joinedBy = (word: 'and' | 'or') => (items: readonly string[]) =>
+  [items.slice(0, -1).join(', '), ...items.slice(-1)].filter(Boolean).join(` ${word} `);
+
 /** Joins alternatives: `on or off`; `a, b or c`. */
-export function orList(items: readonly string[], word = 'or'): string {
-  return [items.slice(0, -1).join(', '), ...items.slice(-1)].filter(Boolean).join(` ${word} `);
-}
+export const orList = joinedBy('or');
 
 /** `a`, `a and b`, `a, b and c`. */
-export const andList = (items: readonly string[]) => orList(items, 'and');
+export const andList = joinedBy('and');
 
 /** Rounds a number for people: `0.4`, `12`, `1300`. */
 function rounded(value: number): string {

@@ -10,6 +10,7 @@ import { demo } from './features/demo/index.ts';
 import { doctor } from './features/doctor/index.ts';
 import { live } from './features/live/index.ts';
 import { map } from './features/map/index.ts';
+import { messages } from './features/messages/index.ts';
 import { metrics } from './features/metrics/index.ts';
 import { notifications } from './features/notifications/index.ts';
 import { odata } from './features/odata/index.ts';
@@ -50,6 +51,7 @@ export const app = [
   credentials,
   certificate,
   doctor,
+  messages,
   sinks,
   quarantine,
   summary,

@@ -1,8 +1,8 @@
 /** docs/sinks.md: PostgreSQL accepts its statements, and earshot its settings. */
 
 import { describe, expect, it } from 'vitest';
+import type { NotificationDocument } from '../../src/features/messages/document.ts';
 import { loadEachSink } from '../../src/features/sinks/definitions.ts';
-import type { SinkDocument } from '../../src/features/sinks/document.ts';
 import { query, useServer } from '../features/shared-log/shared-log-context.ts';
 import { createSpatialDatabase, hasPostgis } from '../features/sinks/postgres-database.ts';
 import { openSinkContext } from '../features/sinks/sink-context.ts';
@@ -10,7 +10,7 @@ import { settings } from '../helpers/settings.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, page } from './sink-page-context.ts';
 
-const shown: SinkDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
+const shown: NotificationDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 describe.skipIf(!hasPostgis)('docs/sinks.md, PostgreSQL (needs postgresql-postgis)', () => {
   const server = useServer({ fsync: 'off' });

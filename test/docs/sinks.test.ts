@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { NotificationDocument } from '../../src/features/messages/document.ts';
+import type { FormatName, MessageSettings } from '../../src/features/messages/formats.ts';
 import { loadEachSink } from '../../src/features/sinks/definitions.ts';
-import type { SinkDocument } from '../../src/features/sinks/document.ts';
-import type { FormatName } from '../../src/features/sinks/formats.ts';
 import { sinkSchema } from '../../src/features/sinks/settings.ts';
 import { mqtt } from '../../src/features/sinks/targets/mqtt.ts';
 import { startHook } from '../features/sinks/hook-server.ts';
@@ -24,7 +24,7 @@ import { settings } from '../helpers/settings.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, page, secret } from './sink-page-context.ts';
 
-const shown: SinkDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
+const shown: NotificationDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 /** Opens a store with the notification of the page. */
 async function openPageContext() {
@@ -46,7 +46,7 @@ async function openPageContext() {
 
 /** Loads a sink of the page's file; it starts with the whole log. */
 async function loaded(folder: ReturnType<typeof createPageFolder>, name: string) {
-  folder.writeConfig();
+  folder.writeConfig(`${name}: {`);
   const found = (await loadEachSink({ workingDir: folder.folder, settings })).definitions.find(
     (one) => one.name === name,
   );
@@ -55,12 +55,13 @@ async function loaded(folder: ReturnType<typeof createPageFolder>, name: string)
 }
 
 /** Publishes a document as the MQTT sink of the page does; returns the payload. */
-async function published(format: FormatName, document: SinkDocument) {
+async function published(format: FormatName, document: NotificationDocument) {
   const broker = await startBroker();
-  const target = mqttTarget(broker.url, { format, metadataId: 'urn:wmo:md:centre:products' });
-  const catalogue = 'https://catalogue.dataspace.copernicus.eu';
+  const metadataId = 'urn:wmo:md:centre:products';
+  const message: MessageSettings = { format, stacIds: 'catalogue', metadataId };
+  const urls = { ...messageUrls, catalogue: 'https://catalogue.dataspace.copernicus.eu' };
   const nowUs = () => Date.parse('2026-05-02T11:10:10Z') * 1_000;
-  const { deliver } = openTestTarget(target, { nowUs, urls: { ...messageUrls, catalogue } });
+  const { deliver } = openTestTarget(mqttTarget(broker.url), { nowUs, message, urls });
   await deliver(document, new AbortController().signal);
   return JSON.parse(String(broker.published[0]?.payload));
 }
@@ -86,8 +87,11 @@ describe('docs/sinks.md', () => {
     const [event, wis2] = blocks(page, 'json')
       .slice(1)
       .map((text) => JSON.parse(text));
-    expect(await published('cloudevents', shown)).toEqual({ ...event, data: shown });
-    expect(shown).toMatchObject({ id: event.data.id, event: event.data.event });
+    const Attributes = [{ Name: 'productType', ValueType: 'String', Value: event.producttype }];
+    const scene = { ...shown, value: { ...shown.value, Attributes } };
+    const { data, ...attributes } = await published('cloudevents', scene);
+    expect({ ...attributes, data: event.data }).toEqual(event);
+    expect(data).toMatchObject({ type: 'Feature', id: event.subject });
     const value = {
       ContentDate: { Start: wis2.properties.start_datetime, End: wis2.properties.end_datetime },
       GeoFootprint: wis2.geometry,
@@ -151,11 +155,11 @@ describe('docs/sinks.md', () => {
     const subscriber = folder.start('subscribe.mjs');
     const { start } = await openPageContext();
     const broker = await loaded(folder, 'broker');
-    expect(broker.target).toMatchObject({ format: 'cloudevents' });
+    expect(broker.message).toMatchObject({ format: 'cloudevents' });
     await expect.poll(server.log).toContain('work 1 earshot/#');
     start(broker);
     await expect
       .poll(subscriber.printed)
-      .toBe(`earshot/SENTINEL-2/created internal.earshot.product.created ${shown.productName}\n`);
+      .toBe(`earshot/SENTINEL-2/created org.ogc.api.collection.item.create ${shown.productName}\n`);
   });
 });

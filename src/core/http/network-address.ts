@@ -27,6 +27,11 @@ export function localUrl({ host, port }: ListenAddress): string {
   return `http://${hostInUrl(loopbackOf(host))}:${port}`;
 }
 
+/** Returns the URL of the private listener, without a last slash; empty without one. */
+export function consoleBase(console: { url?: string | undefined; listen: ListenAddress } | null) {
+  return console === null ? '' : (console.url ?? localUrl(console.listen));
+}
+
 type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** Parses an address, IPv4 on an IPv6 socket as IPv4; null if it is invalid. */

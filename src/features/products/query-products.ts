@@ -13,7 +13,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { createProgressLine, writeOut } from '../../core/cli/output.ts';
 import { outputForms, readColumns } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
-import { localUrl } from '../../core/http/network-address.ts';
+import { consoleBase } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { counted, countText, printable } from '../../core/terms/text.ts';
 import { whyEmpty } from '../../filter/describe.ts';
@@ -149,7 +149,7 @@ async function queryProducts(
 async function linesOf(format: ProductFormat | undefined, io: Io, catalogueUrl: string) {
   if (format === undefined) return {};
   const { console } = loadConfig(io, ['console']);
-  const base = console === null ? '' : (console.url ?? localUrl(console.listen));
+  const base = consoleBase(console);
   const line = await format.load();
   return { [format.name]: (product: FoundProduct) => line(product, { catalogueUrl, base }) };
 }

@@ -24,10 +24,11 @@ import type { NotificationRow } from '../../core/terms/ports.ts';
 import { counted, countText, printable } from '../../core/terms/text.ts';
 import type { Store } from '../../store/store.ts';
 import { absenceNote } from '../coverage/completeness.ts';
+import { compileMatcher, type Matcher, sampleDocument } from '../messages/document.ts';
+import { messageUrls, messageWriter } from '../messages/formats.ts';
 import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
 import { definedSink, noFileNote, readDeliveryState, unknownDelivery } from './definitions.ts';
 import { attemptOnce } from './delivery.ts';
-import { compileMatcher, type Matcher, sampleDocument } from './document.ts';
 import { openTarget, type SinkDefinition } from './registry.ts';
 import { evaluateConfig, evaluateSink, readSinks, sinkSchema, sinksReport } from './report.ts';
 
@@ -105,16 +106,17 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     event: events[0] ?? sampleDocument.event,
     receivedAt: formatDateUs(io.nowUs()),
   };
-  const { catalogueUrl, publicUrl } = loadConfig(io, ['catalogueUrl', 'publicUrl']);
+  const urls = messageUrls(loadConfig(io, ['catalogueUrl', 'publicUrl', 'console']));
+  const write = messageWriter(definition.message, { urls, nowUs: io.nowUs });
+  const message = await write(document);
   const target = openTarget(definition, {
-    urls: { catalogue: catalogueUrl, receiver: publicUrl },
     run: createRunProgram(io),
     nowUs: io.nowUs,
     logger: { info: (fields) => printOutput(io, fields) },
   });
   io.stderr.write(`Sending a sample to ${name}: test delivery ${id}.\n`);
   try {
-    const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
+    const answer = await attemptOnce([message], definition, { target, pause, signal: io.signal });
     if (answer.kind !== 'acknowledged') {
       throw new AppError(
         'unavailable',

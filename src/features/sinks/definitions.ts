@@ -46,6 +46,7 @@ export async function loadEachSink(place: ConfigPlace): Promise<LoadedSinks> {
       subscriptions: [...new Set(sink.subscriptions)],
       events: sortedEvents(sink.events ?? []),
       filter: sink.filter,
+      maxAgeUs: sink.maxAge ?? null,
       startAt: sink.from,
       timeoutMs: sink.timeoutSeconds * 1000,
       attemptsMax: sink.attempts,

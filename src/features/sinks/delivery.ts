@@ -1,19 +1,13 @@
 /** Delivers the queued items of a sink: a limited number at a time, in order within each product. */
 
-import { jittered } from '../../core/host/job.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
-import { type NotificationRow, notificationAt } from '../../core/terms/ports.ts';
-import { compileMatcher, documentOf, recordOf, type SinkDocument } from './document.ts';
+import { notificationAt } from '../../core/terms/ports.ts';
+import { compileMatcher, documentOf, recordOf } from '../messages/document.ts';
+import { type Message, messageWriter } from '../messages/formats.ts';
+import { type AttemptAnswer, createOutcomes, type Outcomes, type Settlement } from './outcomes.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { SinkContext, Target, TargetAnswer } from './target.ts';
-import {
-  type SinkItem,
-  type SinkRules,
-  type Sinks,
-  sinkRetryAfterMaxMs,
-  sinkRetryDelayMaxMs,
-  sinkWaitingMax,
-} from './terms.ts';
+import { type SinkItem, sinkWaitingMax } from './terms.ts';
 
 /** Delay after a failure of the store, such as a full disk. */
 const storeRetryMs = 10_000;
@@ -32,31 +26,35 @@ interface DeliveryOptions {
 }
 
 /**
- * Delivers the items of a sink. An item stays in the queue until its outcome is on disk. After a kill, the next process
- * repeats only the deliveries that were in flight.
+ * Delivers the items of a sink, alone or in batches. An item stays in the queue until its outcome is on disk. After a kill,
+ * the next process repeats only the deliveries that were in flight.
  */
 export function createDelivery(options: DeliveryOptions) {
   const { definition, context } = options;
   const { name: sink, concurrency } = definition;
   const { sinks, nowUs, pause } = context;
+  const batch = definition.batch ?? { items: 1, waitMs: 0 };
   const outcomes = createOutcomes(definition, context);
   const deliver = createDeliver(options, outcomes);
-  /** By product: a retried dead letter may be due while a later item is in flight. */
-  const inFlight = new Map<string, Promise<void>>();
+  const running = new Set<Promise<void>>();
+  /** Products in flight: a retried dead letter may be due while a later item is in flight. */
+  const inFlight = new Set<string>();
   let woken = new AbortController();
 
-  const start = (item: SinkItem) => {
-    const product = productOf(item);
-    if (inFlight.has(product)) return;
-    const ended = deliver(item).then(() => {
-      inFlight.delete(product);
+  const start = (items: readonly SinkItem[]) => {
+    const products = items.map(productOf).filter((product) => !inFlight.has(product));
+    if (products.length < items.length) return;
+    for (const product of products) inFlight.add(product);
+    const ended = deliver(items).then(() => {
+      for (const product of products) inFlight.delete(product);
+      running.delete(ended);
       woken.abort();
     });
-    inFlight.set(product, ended);
+    running.add(ended);
   };
   const due = async (limit: number) => {
     // Copied before the query, whose result may include an item that is settled meanwhile.
-    const started = new Set(inFlight.keys());
+    const started = new Set(inFlight);
     const items = await sinks.due({ sink, nowUs: nowUs(), limit });
     return items.filter((item) => !started.has(productOf(item)));
   };
@@ -74,14 +72,15 @@ export function createDelivery(options: DeliveryOptions) {
     startDue: async (): Promise<number> => {
       if (outcomes.untilUs() > nowUs()) return waitMs();
       if (outcomes.isDown()) {
-        const probe = inFlight.size === 0 ? probeOf(await due(sinkWaitingMax)) : undefined;
-        if (probe !== undefined) start(probe);
+        const probe = running.size === 0 ? probeOf(await due(sinkWaitingMax)) : undefined;
+        if (probe !== undefined) start([probe]);
         return waitMs();
       }
-      if (inFlight.size >= concurrency) return waitMsMax;
-      const free = concurrency - inFlight.size;
-      // The limit is not `free`, because items in flight, or of their products, are due too.
-      for (const item of (await due(concurrency)).slice(0, free)) start(item);
+      if (running.size >= concurrency) return waitMsMax;
+      const free = concurrency - running.size;
+      // The limit is not that of `free`, because items in flight, or of their products, are due too.
+      const items = await due(concurrency * batch.items);
+      for (const one of batchesOf(items, batch, context, outcomes).slice(0, free)) start(one);
       return waitMs();
     },
     /** Resolves after the delay, after `wake`, when a delivery has ended, or soon after the signal is aborted. */
@@ -93,13 +92,38 @@ export function createDelivery(options: DeliveryOptions) {
     wake: () => woken.abort(),
     /** Resolves when no delivery is in flight. */
     idle: async () => {
-      await Promise.all(inFlight.values());
+      await Promise.all(running);
     },
   };
 }
 
 /** Product ids are case-insensitive. */
 const productOf = ({ productId }: SinkItem) => productId.toLowerCase();
+
+function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, i) => items.slice(i * size, (i + 1) * size));
+}
+
+/**
+ * Returns the batches that are complete, or have waited long enough. Items that have failed often are delivered alone, so
+ * that the others do not fail with them.
+ */
+function batchesOf(
+  items: readonly SinkItem[],
+  batch: { items: number; waitMs: number },
+  { nowUs }: Pick<SinkContext, 'nowUs'>,
+  { isSuspect }: Pick<Outcomes, 'isSuspect'>,
+): SinkItem[][] {
+  const alone = items.filter(isSuspect).map((item) => [item]);
+  const together = items.filter((item) => !isSuspect(item));
+  const batches = chunksOf(together, batch.items).filter((one) => {
+    const waitedUs = nowUs() - Math.min(...one.map(({ queuedAtUs }) => queuedAtUs));
+    // A negative time: the clock was set back.
+    return one.length === batch.items || waitedUs < 0 || waitedUs >= batch.waitMs * 1000;
+  });
+  return [...alone, ...batches];
+}
 
 /**
  * Chooses the item to probe a sink that is down: one that has not failed yet, because the others may have caused their
@@ -112,75 +136,113 @@ function probeOf(items: readonly SinkItem[]): SinkItem | undefined {
   );
 }
 
-/** Creates the function that delivers an item and stores the outcome. It never rejects. */
-function createDeliver(options: DeliveryOptions, outcomes: Outcomes) {
-  const { definition, context, signal } = options;
-  const { log, sinks, nowUs, pause, logger } = context;
+/** An item with its message, or with its outcome if there is nothing to deliver. */
+type Prepared =
+  | { item: SinkItem; message: Message }
+  | { item: SinkItem; outcome: Settlement | AttemptAnswer };
+
+/** Creates the function that reads the notification of an item and writes its message. */
+function createPrepare({ definition, context, signal }: DeliveryOptions) {
+  const { log, nowUs, logger, urls } = context;
   const sink = definition.name;
   const matches = compileMatcher(definition, log);
+  const write = messageWriter(definition.message, { urls, nowUs });
 
-  /** Returns null for a notification that no longer matches the rules, which may have changed since it was queued. */
-  const attempt = async (item: SinkItem, row: NotificationRow): Promise<AttemptAnswer | null> => {
+  return async (item: SinkItem): Promise<Prepared> => {
     const { id, position, replayId } = item;
+    const row = await notificationAt(log, position);
+    if (row === null) {
+      return {
+        item,
+        outcome: { id, outcome: 'dead', error: 'The notification is not in the log.' },
+      };
+    }
     try {
       const record = recordOf(await log.body(position), row);
-      // The items of a replay were requested explicitly.
-      if (replayId === null && !(await matches(row, record))) return null;
-      const document = documentOf({ row, record, sink, replayId });
-      return await attemptOnce(document, definition, { pause, ...options });
+      // The items of a replay were requested explicitly. The rules may have changed since the item was queued.
+      if (replayId !== null || (await matches(row, record)) === 'selected') {
+        return { item, message: await write(documentOf({ row, record, sink, replayId })) };
+      }
     } catch (err) {
       if (signal.aborted) throw err;
       logger.error({ sink, item: id, position, err }, 'failed to build a delivery');
-      const cause = err instanceof Error ? err.message : String(err);
-      return { kind: 'failed', reason: `earshot cannot build the delivery: ${cause}` };
+      return { item, outcome: failureOf(err) };
     }
+    logger.info({ sink, item: id, position }, 'dropped an item that no longer matches the sink');
+    return { item, outcome: { id, outcome: 'dropped' } };
   };
-  const settlementOf = async (item: SinkItem): Promise<Settlement | null> => {
-    const { id, position } = item;
-    const row = await notificationAt(log, position);
-    if (row === null) {
-      return { id, outcome: 'dead', error: 'The notification is not in the log.' };
-    }
-    const startedAtUs = nowUs();
-    const answer = await attempt(item, row);
-    if (answer === null) {
-      logger.info({ sink, item: id, position }, 'dropped an item that no longer matches the sink');
-      return { id, outcome: 'dropped' };
-    }
-    if (signal.aborted && answer.kind !== 'acknowledged') return null;
+}
+
+function failureOf(err: unknown): AttemptAnswer {
+  const cause = err instanceof Error ? err.message : String(err);
+  return { kind: 'failed', reason: `earshot cannot build the delivery: ${cause}` };
+}
+
+/** Creates the function that delivers items as one and stores their outcomes. It never rejects. */
+function createDeliver(options: DeliveryOptions, outcomes: Outcomes) {
+  const { definition, context, signal } = options;
+  const { sinks, nowUs, pause, logger } = context;
+  const sink = definition.name;
+  const prepare = createPrepare(options);
+
+  const settle = (items: readonly SinkItem[], answer: AttemptAnswer, startedAtUs: number) => {
     const wasDown = outcomes.isDown();
-    const settlement = outcomes.settlementOf(item, answer, startedAtUs);
+    const settlements = outcomes.settlementsOf(items, answer, startedAtUs);
     const isDown = outcomes.isDown();
     const reason = 'reason' in answer ? answer.reason : null;
     const until = formatDateUs(outcomes.untilUs());
     if (isDown && !wasDown) logger.warn({ sink, reason, until }, 'sink is down');
     if (wasDown && !isDown) logger.info({ sink }, 'sink is up again');
-    if (settlement.outcome === 'dead') {
+    for (const { id, outcome } of settlements) {
+      if (outcome !== 'dead') continue;
       logger.warn({ sink, item: id, reason }, 'sink refused an item permanently');
     }
-    return settlement;
+    return settlements;
   };
-  return async (item: SinkItem): Promise<void> => {
-    let settlement: Settlement | null = null;
+  /** Returns the outcomes, and the halves of a refused batch. */
+  const attempt = async (items: readonly SinkItem[]) => {
+    const startedAtUs = nowUs();
+    const prepared = await Promise.all(items.map(prepare));
+    const settlements = prepared.flatMap((one) => {
+      if (!('outcome' in one)) return [];
+      const { item, outcome } = one;
+      return 'kind' in outcome ? settle([item], outcome, startedAtUs) : outcome;
+    });
+    const sent = prepared.flatMap((one) => ('message' in one ? one : []));
+    if (sent.length === 0) return { settlements, halves: [] };
+    const messages = sent.map(({ message }) => message);
+    const answer = await attemptOnce(messages, definition, { pause, ...options }).catch(failureOf);
+    if (signal.aborted && answer.kind !== 'acknowledged') return { settlements, halves: [] };
+    const delivered = sent.map(({ item }) => item);
+    const isRefused = answer.kind === 'refused' || answer.kind === 'failed';
+    if (isRefused && delivered.length > 1) {
+      return { settlements, halves: chunksOf(delivered, Math.ceil(delivered.length / 2)) };
+    }
+    return { settlements: [...settlements, ...settle(delivered, answer, startedAtUs)], halves: [] };
+  };
+  const deliver = async (items: readonly SinkItem[]): Promise<void> => {
+    let ended: Awaited<ReturnType<typeof attempt>> | null = null;
     do {
       try {
-        settlement ??= await settlementOf(item);
-        if (settlement !== null) await sinks.settle([settlement], nowUs());
-        return;
+        ended ??= await attempt(items);
+        await sinks.settle(ended.settlements, nowUs());
+        break;
       } catch (err) {
         if (signal.aborted) return;
         logger.error({ sink, err }, 'failed to read or to store an item of a sink');
         await pause(storeRetryMs, signal);
       }
       // Repeats until stored: a full disk must not cause a second delivery.
-    } while (settlement !== null && !signal.aborted);
+    } while (ended !== null && !signal.aborted);
+    for (const half of ended?.halves ?? []) if (!signal.aborted) await deliver(half);
   };
+  return deliver;
 }
 
-/** Delivers a document within the sink's timeout, outside of the queue. No behaviour of the target makes it reject. */
+/** Delivers messages as one, within the sink's timeout. No behaviour of the target makes it reject. */
 export async function attemptOnce(
-  document: SinkDocument,
-  { timeoutMs }: Pick<SinkDefinition, 'timeoutMs'>,
+  messages: readonly Message[],
+  { timeoutMs, batch }: Pick<SinkDefinition, 'timeoutMs' | 'batch'>,
   { pause, target, signal }: Pick<SinkContext, 'pause'> & { target: Target; signal: AbortSignal },
 ): Promise<TargetAnswer> {
   const answered = new AbortController();
@@ -188,130 +250,13 @@ export async function attemptOnce(
   void pause(timeoutMs, answered.signal).then(() => {
     if (!answered.signal.aborted) late.abort(new DOMException('the time is up', 'TimeoutError'));
   });
+  const [first] = messages;
+  const limited = AbortSignal.any([signal, late.signal]);
   try {
-    return await target.deliver(document, AbortSignal.any([signal, late.signal]));
+    if (batch !== null && target.deliverBatch) return await target.deliverBatch(messages, limited);
+    if (first === undefined || messages.length > 1) throw new Error('The target takes one item.');
+    return await target.deliver(first, limited);
   } finally {
     answered.abort();
   }
-}
-
-/** Result of an attempt. `failed`: the delivery could not be built or attempted, which counts only against its item. */
-export type AttemptAnswer = TargetAnswer | { kind: 'failed'; reason: string };
-
-/** Outcome for one item. */
-export type Settlement = Parameters<Sinks['settle']>[0][number];
-
-/** Number of consecutive failures, of more than one item, after which the sink counts as down. */
-const failuresMax = 5;
-
-/** First pause of a sink that is down, before jitter; doubles with each failed probe. */
-const firstPauseMs = 1_000;
-
-const pauseMsMax = 300_000;
-
-/** Maximum failures of an item while others are acknowledged: further ones are attributed to the item. */
-const strikesMax = 20;
-
-/** First retry delay after a refusal, before jitter; grows by a factor of 4. */
-const refusalDelayMs = 5_000;
-
-/** First retry delay after any other failure, before jitter; grows by a factor of 2. */
-const failureDelayMs = 2_000;
-
-const failureDelayMsMax = 300_000;
-
-export type Outcomes = ReturnType<typeof createOutcomes>;
-
-/**
- * Creates the rules of a sink. A refusal counts towards the maximum number of attempts, and shows that the sink is up.
- * Any other failure may be the sink's fault: it does not count, and several in a row mean that the sink is down. But if an
- * item has failed `strikesMax` times while others were acknowledged, each further such failure counts as a refusal:
- * otherwise it would block its product forever.
- */
-export function createOutcomes(
-  { attemptsMax }: Pick<SinkRules, 'attemptsMax'>,
-  { nowUs, random }: { nowUs: () => number; random: () => number },
-) {
-  let isDown = false;
-  let pause = { fromUs: 0, untilUs: 0 };
-  let probes = 0;
-  /** Items of the consecutive failures. */
-  let consecutive: number[] = [];
-  const failures = createFailures();
-
-  const untilUs = () => (nowUs() < pause.fromUs ? 0 : pause.untilUs);
-  const setUp = () => {
-    if (isDown) pause = { fromUs: 0, untilUs: 0 };
-    [isDown, probes, consecutive] = [false, 0, []];
-  };
-  const noteFailure = (id: number, startedAtUs: number, answer: TargetAnswer) => {
-    // A delivery that started before the pause gives no new information.
-    if (isDown && startedAtUs < untilUs()) return;
-    if (isDown) probes += 1;
-    else {
-      consecutive.push(id);
-      const isRow = consecutive.length >= failuresMax && new Set(consecutive).size > 1;
-      isDown = answer.kind === 'misconfigured' || isRow;
-    }
-    const backoffMs = Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(probes, 20));
-    const requestedMs = answer.kind === 'unavailable' ? (answer.retryAfterMs ?? 0) : 0;
-    const pauseMs = Math.max(
-      isDown ? jittered(backoffMs, random) : 0,
-      Math.min(requestedMs, sinkRetryAfterMaxMs),
-    );
-    const fromUs = nowUs();
-    pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
-  };
-  const inMs = (ms: number) => nowUs() + Math.round(jittered(ms * 1000, random));
-  const afterRefusal = ({ id, attempts }: SinkItem, error: string): Settlement => {
-    if (attempts + 1 >= attemptsMax) {
-      failures.drop(id);
-      return { id, outcome: 'dead', error };
-    }
-    const delayMs = Math.min(sinkRetryDelayMaxMs, refusalDelayMs * 4 ** Math.min(attempts, 10));
-    return { id, outcome: 'postponed', error, nextAttemptAtUs: inMs(delayMs), counts: true };
-  };
-  return {
-    /** Returns true until the sink acknowledges or refuses an item: it is probed with one item at a time. */
-    isDown: () => isDown,
-    /** Returns the end of the pause; in the past without a pause, or if the clock was set back meanwhile. */
-    untilUs,
-    settlementOf: (item: SinkItem, answer: AttemptAnswer, startedAtUs: number): Settlement => {
-      const { id } = item;
-      if (answer.kind === 'acknowledged') {
-        failures.acknowledge(id);
-        setUp();
-        return { id, outcome: 'acknowledged' };
-      }
-      const { kind, reason: error } = answer;
-      if (kind === 'refused') setUp();
-      if (kind === 'refused' || kind === 'failed') return afterRefusal(item, error);
-      noteFailure(id, startedAtUs, answer);
-      const { count, isOwnFault } = failures.add(id);
-      if (isOwnFault) return afterRefusal(item, error);
-      const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** Math.min(count - 1, 10));
-      const nextAttemptAtUs = Math.max(untilUs(), inMs(delayMs));
-      return { id, outcome: 'postponed', error, counts: false, nextAttemptAtUs };
-    },
-  };
-}
-
-/** Counts the failures of each item. A strike is one with acknowledged items since the previous failure. */
-function createFailures() {
-  let acknowledged = 0;
-  const failed = new Map<number, { count: number; strikes: number; acknowledged: number }>();
-  return {
-    acknowledge: (id: number) => {
-      acknowledged += 1;
-      failed.delete(id);
-    },
-    drop: (id: number) => void failed.delete(id),
-    add: (id: number) => {
-      const before = failed.get(id) ?? { count: 0, strikes: 0, acknowledged };
-      const isStrike = acknowledged > before.acknowledged;
-      const [count, strikes] = [before.count + 1, before.strikes + Number(isStrike)];
-      failed.set(id, { count, strikes, acknowledged });
-      return { count, isOwnFault: isStrike && strikes >= strikesMax };
-    },
-  };
 }

@@ -15,7 +15,7 @@ declare module '../../store/tables.ts' {
 
 export const sinks = defineFeature({
   name: 'sinks',
-  needs: ['coverage'],
+  needs: ['coverage', 'messages', 'stac'],
   status: () => import('./status.ts'),
   doctor: () => import('./doctor.ts'),
   commands: [
@@ -57,8 +57,8 @@ export const sinks = defineFeature({
       runsOn: 'each',
       start: async ({ receiver: { store }, settings, log, io }) => {
         const { serveSinks } = await import('./job.ts');
-        const urls = { catalogue: settings.catalogueUrl, receiver: settings.publicUrl };
-        return serveSinks({ store, urls }, log, io);
+        const { messageUrls } = await import('../messages/formats.ts');
+        return serveSinks({ store, urls: messageUrls(settings) }, log, io);
       },
     },
   ],

@@ -5,8 +5,8 @@ import { type Job, startJob } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
+import type { MessageUrls } from '../messages/formats.ts';
 import { deliveryStateOf, type LoadedSinks, loadEachSink, unknownDelivery } from './definitions.ts';
-import type { MessageUrls } from './formats.ts';
 import type { SinkDefinition } from './registry.ts';
 import type { DeliveryState } from './terms.ts';
 

@@ -22,6 +22,7 @@ import { command } from './targets/command.ts';
 import { mqtt } from './targets/mqtt.ts';
 import { nats } from './targets/nats.ts';
 import { postgres } from './targets/postgres.ts';
+import { stac } from './targets/stac.ts';
 import { webhook } from './targets/webhook.ts';
 import type { SinkRules } from './terms.ts';
 
@@ -32,6 +33,7 @@ export const threadKinds = { nats, mqtt, postgres };
 export const sinkKinds = {
   command,
   webhook,
+  stac,
   nats: inThread('nats', nats),
   mqtt: inThread('mqtt', mqtt),
   postgres: inThread('postgres', postgres),
@@ -55,10 +57,11 @@ const kindOf = ({ kind }: SinkTarget): AnySinkKind => sinkKinds[kind];
 
 /** Opens a target without connecting to it. */
 export function openTarget(
-  { target, name, timeoutMs }: Pick<SinkDefinition, 'target' | 'name' | 'timeoutMs'>,
-  context: Omit<OpenContext, 'name' | 'timeoutMs'>,
+  definition: Pick<SinkDefinition, 'target' | 'name' | 'timeoutMs' | 'message'>,
+  context: Omit<OpenContext, 'name' | 'timeoutMs' | 'format'>,
 ): Target {
-  return kindOf(target).open(target, { ...context, name, timeoutMs });
+  const { target, name, timeoutMs, message } = definition;
+  return kindOf(target).open(target, { ...context, name, timeoutMs, format: message.format });
 }
 
 /** Runs the doctor's checks in parallel, with one finding per sink. Delivers nothing; never rejects. */
@@ -79,15 +82,15 @@ const heapMb = 128;
 const containedBufferBytes = 128 * 2 ** 20;
 
 /** Data of the thread. */
-export interface ThreadTarget extends Pick<OpenContext, 'name' | 'timeoutMs' | 'urls'> {
+export interface ThreadTarget extends Pick<OpenContext, 'name' | 'timeoutMs' | 'format'> {
   kind: keyof typeof threadKinds;
   settings: object;
 }
 
 /** Operations of the thread. */
 export type TargetOperations = {
-  /** The document is JSON. */
-  deliver(call: Call, json: string, nowUs: number): Promise<TargetAnswer>;
+  /** The document is JSON; the text is null if it is the same. */
+  deliver(call: Call, json: string, text: string | null): Promise<TargetAnswer>;
   check(call: Call, sink: SinkRules): Promise<Evaluation>;
 };
 
@@ -113,14 +116,14 @@ function inThread<Fields extends z.ZodRawShape, Settings extends object>(
 ): SinkKind<Fields, Settings> {
   return {
     ...own,
-    open: (settings, { name, timeoutMs, urls, nowUs }) => {
-      const thread = startThread({ kind, settings, name, timeoutMs, urls });
+    open: (settings, { name, timeoutMs, format }) => {
+      const thread = startThread({ kind, settings, name, timeoutMs, format });
       return {
-        deliver: async (item, signal) => {
-          // Outside of the `try`: an item that cannot be serialized is not the target's fault.
-          const json = JSON.stringify(item);
+        deliver: async ({ document, text }, signal) => {
+          const [json, other] =
+            format === 'document' ? [text, null] : [JSON.stringify(document), text];
           try {
-            return await remote<TargetOperations>(thread, signal).deliver(json, nowUs());
+            return await remote<TargetOperations>(thread, signal).deliver(json, other);
           } catch (error) {
             return unavailable(faultOf(error, signal));
           }
@@ -130,8 +133,7 @@ function inThread<Fields extends z.ZodRawShape, Settings extends object>(
     },
     check: async (settings, { sink, signal }) => {
       const { name, timeoutMs } = sink;
-      const urls = { catalogue: '', receiver: undefined };
-      const thread = startThread({ kind, settings, name, timeoutMs, urls });
+      const thread = startThread({ kind, settings, name, timeoutMs, format: sink.message.format });
       try {
         return await remote<TargetOperations>(thread, signal).check(sink);
       } catch (error) {

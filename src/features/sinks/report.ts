@@ -42,6 +42,7 @@ export const sinkSchema = z.object({
   dead: count.describe('Number of dead letters.'),
   isReplaying: z.boolean().describe('True while a replay is not completely queued.'),
   delivered: count.describe('Number of acknowledged deliveries, with replays.'),
+  tooOld: count.describe('Number of notifications that were left out because of maxAge.'),
   lastDeliveredAtUs: timeUs,
   oldestUndeliveredAtUs: timeUs.describe(
     'Time at which the oldest undelivered notification was queued, or received.',
@@ -61,7 +62,15 @@ export type SinkState = Omit<EvaluatedSink, 'evaluation'>;
 
 /** State of a sink that has never started. */
 const unused = {
-  ...{ position: null, waiting: 0, failed: 0, dead: 0, isReplaying: false, delivered: 0 },
+  ...{
+    position: null,
+    waiting: 0,
+    failed: 0,
+    dead: 0,
+    isReplaying: false,
+    delivered: 0,
+    tooOld: 0,
+  },
   ...{ lastDeliveredAtUs: null, oldestWaitingAtUs: null },
   ...{ failingSinceUs: null, lastError: null, deadError: null },
 };
@@ -263,6 +272,7 @@ export function sinkSection(
         ['not read yet', sink.behind],
         ['waiting', waiting],
         ['delivered', sink.delivered],
+        ['left out (maxAge)', sink.tooOld === 0 ? null : sink.tooOld],
         ['last success', report.time(sink.lastDeliveredAtUs) ?? 'none yet'],
         ['last error', sink.lastError],
         ['replay', sink.isReplaying ? 'not complete' : null],

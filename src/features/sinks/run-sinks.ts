@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { NotificationQuery, NotificationRow } from '../../core/terms/ports.ts';
+import { compileMatcher, type Matcher } from '../messages/document.ts';
 import { createDelivery } from './delivery.ts';
-import { compileMatcher, type Matcher } from './document.ts';
 import { openTarget, type SinkDefinition } from './registry.ts';
 import type { SinkContext } from './target.ts';
 import { sinkReader, sinkWaitingMax } from './terms.ts';
@@ -139,11 +139,11 @@ function createCollector(definition: SinkDefinition, context: SinkContext) {
     if (last <= after || waiting > resumeAt) return false;
     const page = { afterPosition: after, beforePosition: last + 1, limit: rowsMax };
     const rows = await Array.fromAsync(log.find({ ...bounds, ...page, order: 'oldest' }));
-    const items = await selectRows(rows, select, max - waiting);
+    const { items, tooOld } = await selectRows(rows, select, max - waiting);
     const isCut = items.length === max - waiting;
     const isFull = isCut || rows.length === rowsMax;
     const upTo = (isFull ? (isCut ? items : rows).at(-1)?.position : last) ?? last;
-    await sinks.enqueue({ sink, replayId, after, upTo, items, atUs: nowUs() });
+    await sinks.enqueue({ sink, replayId, after, upTo, items, tooOld, atUs: nowUs() });
     return isFull;
   };
   const collectNew = async (): Promise<boolean> => {
@@ -185,16 +185,19 @@ function createCollector(definition: SinkDefinition, context: SinkContext) {
 
 /**
  * Selects the matching rows, up to `max`. One that cannot be checked is queued: its delivery checks it again, and reports
- * the reason.
+ * the reason. Counts those that are too old.
  */
 async function selectRows(rows: readonly NotificationRow[], matches: Matcher, max: number) {
-  const selected: { position: number; productId: string }[] = [];
+  const items: { position: number; productId: string }[] = [];
+  let tooOld = 0;
   for (const row of rows) {
     const { position, productId } = row;
-    if (await matches(row).catch(() => true)) selected.push({ position, productId });
-    if (selected.length === max) break;
+    const match = await matches(row).catch(() => 'selected');
+    if (match === 'selected') items.push({ position, productId });
+    if (match === 'tooOld') tooOld += 1;
+    if (items.length === max) break;
     // Lets intake run, because a filter may evaluate a large footprint.
     await setImmediate();
   }
-  return selected;
+  return { items, tooOld };
 }

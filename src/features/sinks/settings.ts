@@ -4,20 +4,24 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { fileNameRule } from '../../core/config/subscriptions-file.ts';
-import { filterSchema } from '../../core/config/variables.ts';
+import { filterSchema, keptAge } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';
 import { orList } from '../../core/terms/text.ts';
-import { type FormatName, formats } from './formats.ts';
+import { formatNames, stacIds } from '../messages/formats.ts';
 import { type SinkKindName, type SinkTarget, sinkKinds } from './registry.ts';
-import type { AnySinkKind, ReadFile } from './target.ts';
+import { type AnySinkKind, nameField, type ReadFile } from './target.ts';
+import { httpFaults } from './targets/http-client.ts';
 import { sinkNamePattern } from './terms.ts';
 
 const wholeNumber = (most: number) => {
   const form = `must be a whole number from 1 to ${most}`;
   return z.int(form).min(1, form).max(most, form);
 };
+
+/** A batch is in memory as a whole. */
+const batchItemsMax = 100;
 
 const names = Object.keys(sinkKinds) as SinkKindName[];
 const kinds: readonly AnySinkKind[] = Object.values(sinkKinds);
@@ -53,8 +57,21 @@ export const sinkSchema = z
         .optional(),
       /** Filter of products; by default every product. */
       filter: filterSchema.default(''),
+      /** Maximum time from sensing to publication, such as `30d`; by default any. */
+      maxAge: keptAge.optional(),
       /** Format of messages; by default the document. */
-      format: z.enum(Object.keys(formats) as FormatName[]).default('document'),
+      format: z.enum(formatNames).optional(),
+      /** Ids of STAC items and collections: those of earshot (default), or of the catalogue's STAC API. */
+      stacIds: z.enum(stacIds).optional(),
+      /** Identifier of the discovery metadata record, for `format: 'wis2'`. */
+      metadataId: nameField('urn:wmo:md:centre:dataset').optional(),
+      /** Several notifications are delivered as one: at most `items`, or those of `seconds`. */
+      batch: z
+        .strictObject(
+          { items: wholeNumber(batchItemsMax), seconds: wholeNumber(3_600) },
+          'must be an object, such as { items: 50, seconds: 10 }',
+        )
+        .optional(),
       /** Start of a new sink: future notifications (`now`, default), or the `start` of the log. */
       from: z.enum(['now', 'start']).default('now'),
       /** Maximum number of concurrent deliveries; the default depends on the kind. */
@@ -72,27 +89,56 @@ export const sinkSchema = z
   )
   .superRefine((sink, context) => {
     const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
-    for (const fault of faults) context.addIssue(fault);
-    for (const name of names.filter((one) => sink[one] !== undefined)) {
-      const { formats: allowed = ['document'] }: AnySinkKind = sinkKinds[name];
-      if (allowed.includes(sink.format)) continue;
-      const message = `must be ${orList(allowed)} for this kind of sink`;
-      context.addIssue({ code: 'custom', path: ['format'], message });
+    const kind: AnySinkKind | undefined = sinkKinds[kindNameOf(sink) ?? 'webhook'];
+    for (const fault of [
+      ...faults,
+      ...httpFaults(sink, sink.webhook ?? sink.stac),
+      ...messageFaults(sink, kind),
+    ]) {
+      context.addIssue(fault);
     }
   });
+
+interface MessageFields {
+  format?: string | undefined;
+  stacIds?: string | undefined;
+  metadataId?: string | undefined;
+  batch?: object | undefined;
+}
+
+/** Returns faults in the fields of messages. */
+function messageFaults(sink: MessageFields, kind: AnySinkKind): string[] {
+  const { format = kind.format ?? 'document', stacIds: ids, metadataId, batch } = sink;
+  const faults: string[] = [];
+  if (kind.format !== undefined && sink.format !== undefined) {
+    faults.push('this kind of sink has no format');
+  }
+  if (ids !== undefined && format !== 'stac' && format !== 'cloudevents') {
+    faults.push("stacIds requires a sink of the kind stac, or format: 'stac' or 'cloudevents'");
+  }
+  if (metadataId !== undefined && format !== 'wis2')
+    faults.push("metadataId requires format: 'wis2'");
+  if (batch !== undefined && kind.batches === undefined) {
+    faults.push('batch requires a webhook or a command');
+  }
+  return faults;
+}
+
+const kindNameOf = (sink: Partial<Record<SinkKindName, unknown>>) =>
+  names.find((one) => sink[one] !== undefined);
 
 /** A sink in the file, parsed. */
 export type SinkInput = z.output<typeof sinkSchema>;
 
 /**
- * Returns the target and concurrency of a sink. File paths are relative to the folder; problems with files are added
+ * Returns the settings of a sink that depend on its kind. File paths are relative to the folder; problems with files are added
  * to `problems`, without their content.
  */
 export function readTarget(
   sink: SinkInput,
   { where, folder, problems }: { where: string; folder: string; problems: string[] },
 ) {
-  const name = names.find((one) => sink[one] !== undefined);
+  const name = kindNameOf(sink);
   if (name === undefined) throw new Error('The schema requires a target.');
   const kind: AnySinkKind = sinkKinds[name];
   const readFile: ReadFile = (field, file, { isSecret, faultOf }) => {
@@ -105,7 +151,10 @@ export function readTarget(
     if (problem !== null) problems.push(`${where}.${field}: ${problem}`);
     return problem === null ? content : null;
   };
+  const { format = kind.format ?? 'document', stacIds: ids = 'earshot', metadataId, batch } = sink;
   return {
+    message: { format, stacIds: ids, metadataId },
+    batch: batch === undefined ? null : { items: batch.items, waitMs: batch.seconds * 1000 },
     target: { kind: name, ...kind.settings(sink, readFile) } as SinkTarget,
     concurrency: sink.concurrency ?? kind.concurrency,
   };

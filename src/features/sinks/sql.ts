@@ -53,6 +53,11 @@ export const schema = `
     failing_since_us INTEGER,
     last_error TEXT
   ) STRICT, WITHOUT ROWID;
+  -- Number of notifications that were left out because of their age.
+  CREATE TABLE IF NOT EXISTS sink_too_old (
+    sink TEXT PRIMARY KEY,
+    notifications INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 `;
 
 export const needsSpace = ['enqueue', 'addReplay'];
@@ -123,6 +128,7 @@ export const reads = {
          ${ofSink('count(*)', "state = 'dead'")} AS dead,
          EXISTS (SELECT 1 FROM sink_replay AS replay WHERE replay.sink = name.sink) AS isReplaying,
          coalesce(done.delivered, 0) AS delivered, done.last_at_us AS lastDeliveredAtUs,
+         coalesce((SELECT notifications FROM sink_too_old AS old WHERE old.sink = name.sink), 0) AS tooOld,
          ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestWaitingAtUs,
          max(done.failing_since_us,
            ${ofSink('min(queued_at_us)', "state = 'waiting' AND error IS NOT NULL")}) AS failingSinceUs,
@@ -145,7 +151,7 @@ export const reads = {
 export const writes = {
   /** Queues the items and moves the position in one transaction, so that each part of the log is queued once. */
   enqueue(database: Database, options: Options<'enqueue'>): boolean {
-    const { sink, replayId, after, upTo, items, atUs } = options;
+    const { sink, replayId, after, upTo, items, tooOld = 0, atUs } = options;
     if (upTo < after || items.some(({ position }) => position <= after || position > upTo)) {
       throw new AppError('invalid', 'Items are outside the range of positions that was read.');
     }
@@ -161,6 +167,7 @@ export const writes = {
     for (const { position, productId } of items) {
       insert.run({ sink, replayId, position, productId, atUs });
     }
+    if (tooOld > 0) prepared(database, addTooOld).run({ sink, tooOld });
     return true;
   },
 
@@ -215,6 +222,9 @@ const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
   WHERE @after = coalesce((SELECT position FROM reader_cursor WHERE reader = @reader), 0)
   ON CONFLICT (reader) DO UPDATE SET
     position = excluded.position, moved_at_us = excluded.moved_at_us`;
+
+const addTooOld = `INSERT INTO sink_too_old (sink, notifications) VALUES (@sink, @tooOld)
+  ON CONFLICT (sink) DO UPDATE SET notifications = notifications + excluded.notifications`;
 
 const unmovedReplay = 'id = @replayId AND sink = @sink AND position = @after';
 

@@ -7,8 +7,7 @@ import { holdsCertificates } from '../../core/http/tls-settings.ts';
 import { type Evaluation, evaluation, ok } from '../../core/terms/evaluation.ts';
 import type { Cursors, Logger, NotificationLog } from '../../core/terms/ports.ts';
 import type { IntakeActivity } from '../../store/log/intake-queue.ts';
-import type { SinkDocument } from './document.ts';
-import type { FormatName, MessageUrls } from './formats.ts';
+import type { FormatName, Message, MessageUrls } from '../messages/formats.ts';
 import type { SinkRules, Sinks } from './terms.ts';
 
 /**
@@ -19,8 +18,10 @@ export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object>
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: SinkFields<Fields>): string[];
-  /** Formats that it supports; by default `document`. */
-  formats?: readonly FormatName[];
+  /** Its only format; by default it supports all. */
+  format?: FormatName;
+  /** True if its targets deliver batches. */
+  batches?: true;
   /** Default number of deliveries at a time. */
   concurrency: number;
   /** Returns the settings of a sink; reads secrets and certificates from their files. */
@@ -36,13 +37,14 @@ export interface ThreadKind<Fields extends z.ZodRawShape, Settings extends objec
   extends Omit<SinkKind<Fields, Settings>, 'open' | 'check'> {
   /** Imports the client library. */
   load(): Promise<unknown>;
-  open(settings: Settings, context: Omit<OpenContext, 'run' | 'logger'>): Target;
+  open(settings: Settings, context: Omit<OpenContext, 'run' | 'logger' | 'nowUs'>): Target;
   check(settings: Settings, context: Omit<CheckContext, 'findProgram'>): Promise<Evaluation>;
 }
 
-/** The kind's own fields of a sink, and the format that all kinds share. */
+/** The kind's own fields of a sink, and those of every sink that a kind may ask for. */
 type SinkFields<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>> & {
-  format: FormatName;
+  format?: FormatName | undefined;
+  batch?: object | undefined;
 };
 
 /** Any kind. Callers must only pass fields and settings of that kind. */
@@ -83,7 +85,7 @@ export const nameField = (example: string) => {
 };
 
 export type OpenContext = Pick<SinkRules, 'name' | 'timeoutMs'> &
-  Pick<SinkContext, 'run' | 'nowUs' | 'urls'> & { logger: Pick<Logger, 'info'> };
+  Pick<SinkContext, 'run' | 'nowUs'> & { format: FormatName; logger: Pick<Logger, 'info'> };
 
 export interface CheckContext {
   sink: SinkRules;
@@ -138,11 +140,12 @@ export async function aborted(signal: AbortSignal): Promise<never> {
 
 export interface Target {
   /**
-   * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Rejects only if the item
-   * cannot be sent, for example if its record cannot be serialized as JSON. Reasons are clauses about the target ("it
-   * answered 503") without secrets.
+   * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Reasons are clauses about the
+   * target ("it answered 503") without secrets.
    */
-  deliver(item: SinkDocument, signal: AbortSignal): Promise<TargetAnswer>;
+  deliver(item: Message, signal: AbortSignal): Promise<TargetAnswer>;
+  /** Delivers items as one. Only kinds with `batches` have it. */
+  deliverBatch?(items: readonly Message[], signal: AbortSignal): Promise<TargetAnswer>;
   close(): Promise<void>;
 }
 

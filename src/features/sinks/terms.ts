@@ -6,7 +6,8 @@
  * *dead letter*. A *replay* delivers a part of the log again. All times are microseconds since 1970, UTC.
  */
 
-import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
+import type { MessageRules } from '../messages/document.ts';
+import type { MessageSettings } from '../messages/formats.ts';
 
 /** Form of a sink name, which is also part of its reader name. */
 export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -32,14 +33,11 @@ export const sinkWaitMaxUs = (1.25 * sinkRetryDelayMaxMs + sinkRetryAfterMaxMs) 
 export const sinkReader = (sink: string) => `sink:${sink}`;
 
 /** Rules of a sink of any kind. */
-export interface SinkRules {
+export interface SinkRules extends MessageRules {
   name: string;
-  /** Subscriptions whose notifications it receives; empty for all. */
-  subscriptions: readonly string[];
-  /** Events it receives; empty for all. */
-  events: readonly SubscriptionEvent[];
-  /** A `$filter` expression of `Products` that the record must match; blank for every product. */
-  filter: string;
+  message: MessageSettings;
+  /** Several items are delivered together: at most `items`, of which the oldest has waited for `waitMs`, or fewer. */
+  batch: { items: number; waitMs: number } | null;
   /** Start of a new sink: with future notifications, or with the whole log. */
   startAt: 'now' | 'start';
   /** Maximum number of concurrent deliveries. */
@@ -96,6 +94,8 @@ export interface SinkCounts {
   isReplaying: boolean;
   /** Acknowledged deliveries, including replays. */
   delivered: number;
+  /** Notifications that were left out because of their age. */
+  tooOld: number;
   /** Time of the last acknowledged delivery; null when none was acknowledged. */
   lastDeliveredAtUs: number | null;
   /** Time at which the oldest waiting item was queued; null when none waits. */
@@ -166,6 +166,8 @@ export interface Sinks extends SinkReader {
     after: number;
     upTo: number;
     items: readonly Pick<SinkItem, 'position' | 'productId'>[];
+    /** Notifications that were left out because of their age. */
+    tooOld?: number;
     atUs: number;
   }): Promise<boolean>;
   /**

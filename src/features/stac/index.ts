@@ -4,6 +4,7 @@ import { defineFeature } from '../../core/feature.ts';
 export const stac = defineFeature({
   name: 'stac',
   needs: ['products'],
+  offers: ['collections.ts', 'item.ts'],
   listener: () => import('./listener.ts'),
   productFormats: [
     {

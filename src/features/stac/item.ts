@@ -8,8 +8,9 @@ import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { joinParts, partsOf } from '../../filter/geometry/ring.ts';
 import { bboxOf, toShape } from '../../filter/geometry/shape.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import type { FoundProduct } from '../../filter/products.ts';
-import { partOf, textOrNull } from '../../filter/values.ts';
+import type { ProductRow } from '../../filter/products.ts';
+import { type ProductRecord, partOf, textOrNull } from '../../filter/values.ts';
+import { type CatalogueIds, catalogueIds, catalogueStacUrl } from './catalogue-ids.ts';
 import { collectionId, collectionOfView } from './collections.ts';
 import { extensionsOf, isRadarProduct, stacProperties } from './properties.ts';
 
@@ -20,6 +21,14 @@ export interface ItemOptions {
   catalogueUrl: string;
   /** URL of the private listener, without a trailing slash. */
   base: string;
+  /** Ids of the item and its collection: by default those of earshot's own STAC API. */
+  ids?: 'earshot' | 'catalogue';
+}
+
+/** The part of a product that an item needs. */
+export interface ItemSource {
+  row: Pick<ProductRow, 'productId' | 's3Path' | 'deletionDateUs' | 'receivedAtUs'>;
+  record: ProductRecord;
 }
 
 /**
@@ -27,26 +36,36 @@ export interface ItemOptions {
  * (RFC 7946, 3.1.9), and null without a footprint. `datetime` is the start of sensing; for a product without one, the
  * time of publication, else of receipt.
  */
-export function toStacItem(product: FoundProduct, options: ItemOptions): StacItem {
+export function toStacItem(product: ItemSource, options: ItemOptions): StacItem {
   const { row, record } = product;
   const view = productView(record);
   const properties = propertiesOf(product, view);
   const geometry = view.geometry();
   const split = geometry === null ? null : toGeoJson(geometry);
-  const collection = collectionId(collectionOfView(view));
   return {
     type: 'Feature',
     stac_version: stacVersion,
     stac_extensions: extensionsOf(properties),
-    id: row.productId,
-    collection,
+    ...itemIds(row.productId, view, options),
     geometry: split === null ? null : withoutCollection(split),
     // Shapes round to 2^-40 degrees.
     ...(split && { bbox: bboxOf(toShape(split)).map((side) => Number(side.toFixed(10))) }),
     properties,
-    links: linksOf(row.productId, collection, options),
+    links: linksOf(row.productId, view, options),
     assets: assetsOf(product, options),
   } as StacItem;
+}
+
+/** Returns `id` and `collection` of an item. A product type that the catalogue's API does not have keeps its collection. */
+export function itemIds(productId: string, view: ProductView, { ids }: Pick<ItemOptions, 'ids'>) {
+  const found = ids === 'catalogue' ? idsInCatalogue(view) : null;
+  const own = collectionId(collectionOfView(view));
+  return { id: found?.id ?? productId, collection: found?.collection ?? own };
+}
+
+function idsInCatalogue(view: ProductView): CatalogueIds | null {
+  const name = view.text('Name');
+  return name === null ? null : catalogueIds(name);
 }
 
 /** Returns the areas of a collection, else its lines: the schema of items permits no collection. */
@@ -56,7 +75,7 @@ function withoutCollection(geometry: AnyGeometry): AnyGeometry {
   return joinParts({ points: [], lines: polygons.length > 0 ? [] : lines, polygons });
 }
 
-function propertiesOf({ row }: FoundProduct, view: ProductView) {
+function propertiesOf({ row }: ItemSource, view: ProductView) {
   const properties: Record<string, unknown> = { datetime: null };
   for (const { name, valueIn } of stacProperties) {
     // The same time: its format costs more than all other properties.
@@ -82,7 +101,10 @@ function propertiesOf({ row }: FoundProduct, view: ProductView) {
   };
 }
 
-function linksOf(id: string, collection: string, { base, catalogueUrl }: ItemOptions): StacLink[] {
+function linksOf(id: string, view: ProductView, options: ItemOptions): StacLink[] {
+  const { base, catalogueUrl } = options;
+  const collection = collectionId(collectionOfView(view));
+  const there = options.ids === 'catalogue' ? idsInCatalogue(view) : null;
   const record = `/odata/v1/Products(${encodeURIComponent(id)})`;
   const json = { type: 'application/json' };
   const root = `${base}/stac`;
@@ -93,7 +115,9 @@ function linksOf(id: string, collection: string, { base, catalogueUrl }: ItemOpt
     { rel: 'self', href: self, type: 'application/geo+json' },
     { rel: 'root', href: root, ...json },
     { rel: 'parent', href: parent, ...json },
-    { rel: 'collection', href: parent, ...json },
+    ...(there?.collection
+      ? linksThere(there.id, `${catalogueStacUrl}/collections/${there.collection}`)
+      : [{ rel: 'collection', href: parent, ...json }]),
     { rel: 'via', href: `${catalogueUrl}${record}`, ...json, title: 'Catalogue record' },
     { rel: 'alternate', href: `${base}${record}`, ...json, title: 'Received record' },
     {
@@ -111,8 +135,17 @@ function linksOf(id: string, collection: string, { base, catalogueUrl }: ItemOpt
   ];
 }
 
+/** Links to the item in the catalogue's own STAC API. */
+function linksThere(id: string, collection: string): StacLink[] {
+  const item = `${collection}/items/${encodeURIComponent(id)}`;
+  return [
+    { rel: 'collection', href: collection, type: 'application/json' },
+    { rel: 'canonical', href: item, type: 'application/geo+json', title: 'Item of the catalogue' },
+  ];
+}
+
 /** Download and S3 object of the product, and its quicklook; each needs credentials of the catalogue. */
-function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacItem['assets'] {
+function assetsOf(product: ItemSource, { catalogueUrl }: ItemOptions): StacItem['assets'] {
   const { record, row } = product;
   const { downloadUrl, s3Path } = toProductLinks(row, catalogueUrl);
   const quicklook = Array.isArray(record.Assets)

@@ -2,6 +2,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { dayUs } from '../../../src/core/terms/dates.ts';
 import { createChain } from '../../admin/endpoint/certificate-chain.ts';
 import { exporting, loadText, refusalAt } from '../../core/config/load-file.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -39,15 +40,18 @@ describe('sinks', () => {
     });
     const nats = { servers: ['nats://127.0.0.1:4222'], subject: 'earshot.{event}' };
     const bare = {
-      ...{ subscriptions: [], events: [], filter: '' },
+      ...{ subscriptions: [], events: [], filter: '', maxAgeUs: null, batch: null },
+      message: { format: 'document', stacIds: 'earshot' },
       ...{ startAt: 'now', timeoutMs: 30_000, attemptsMax: 5 },
     };
+    // Functions do not cross the border of processes.
+    const { login: _, ...web } = webhookTarget('https://hooks.example.org/x?a=b');
     const expected: [name: string, concurrency: number, target: object][] = [
       ['act', 2, { kind: 'command', command: ['python3', 'act.py', ''] }],
       ['broker', 32, mqttTarget('mqtt://127.0.0.1:1883')],
-      ['bus', 32, { kind: 'nats', ...nats, login: null, ca: null, format: 'document' }],
+      ['bus', 32, { kind: 'nats', ...nats, login: null, ca: null }],
       ['gis', 16, postgresTarget('postgres:///gis?host=/run/postgresql')],
-      ['web', 8, webhookTarget('https://hooks.example.org/x?a=b')],
+      ['web', 8, web],
     ];
     const definitions = expected.map(([name, concurrency, target]) => {
       return { ...bare, name, concurrency, target };
@@ -71,8 +75,8 @@ describe('sinks', () => {
     const mqtt = {
       ...{ url: 'mqtts://broker.example.org', clientId: 'archive' },
       ...{ topic: '/x/{collection}-{event}/{subscription}/{productId}' },
-      metadataId: 'urn:wmo:md:centre:products',
     };
+    const metadataId = 'urn:wmo:md:centre:products';
     const tables = { products: 'gis.scenes', notifications: 'events' };
     const login = { user: 'earshot', passwordFile, ca: 'ca.pem' };
     const url = 'postgres://me@db1,db2:5433/gis';
@@ -81,12 +85,14 @@ describe('sinks', () => {
         a: {
           ...{ webhook: 'https://localhost:1/', ca: 'ca.pem', ...rules },
           ...{ subscriptions: ['nile', 'alps', 'nile'], from: 'start' },
-          ...{ timeoutSeconds: 5, attempts: 1 },
+          ...{ timeoutSeconds: 5, attempts: 1, maxAge: '30d', method: 'PUT' },
+          ...{ format: 'stac', stacIds: 'catalogue', batch: { items: 50, seconds: 10 } },
+          ...{ bearerFile: tokenFile, headerFiles: { 'X-Api-Key': passwordFile } },
           secretFile: secretFile(folder, 'secret', `${secret}\n`),
         },
         b: { nats: { ...nats, tokenFile, ca: 'ca.pem' } },
         c: { nats: { ...nats, ...login }, format: 'cloudevents' },
-        d: { mqtt: { ...mqtt, retain: true, ...login }, format: 'wis2' },
+        d: { mqtt: { ...mqtt, retain: true, ...login }, format: 'wis2', metadataId },
         e: { postgres: { url, passwordFile, ca: 'ca.pem', ...tables } },
       },
       folder,
@@ -96,15 +102,19 @@ describe('sinks', () => {
     const definitions = [
       {
         ...{ ...rules, events: ['created', 'deleted'], subscriptions: ['nile', 'alps'] },
-        ...{ startAt: 'start', timeoutMs: 5_000, attemptsMax: 1 },
-        target: { kind: 'webhook', secret, ca: rootPem },
+        ...{ startAt: 'start', timeoutMs: 5_000, attemptsMax: 1, maxAgeUs: 30 * dayUs },
+        ...{ batch: { items: 50, waitMs: 10_000 } },
+        message: { format: 'stac', stacIds: 'catalogue' },
+        target: { kind: 'webhook', secret, ca: rootPem, method: 'PUT', isBatch: true },
       },
       { target: { login: { token: 'a-token' }, ca: rootPem } },
-      { target: { login: { user: 'earshot', pass: 'a password' }, format: 'cloudevents' } },
       {
-        target: {
-          ...{ kind: 'mqtt', ...mqtt, retain: true, login: known, ca: rootPem, format: 'wis2' },
-        },
+        message: { format: 'cloudevents' },
+        target: { login: { user: 'earshot', pass: 'a password' } },
+      },
+      {
+        message: { format: 'wis2', metadataId },
+        target: { kind: 'mqtt', ...mqtt, retain: true, login: known, ca: rootPem },
       },
       {
         target: {
@@ -130,7 +140,13 @@ describe('a faulty sink', () => {
     [nats({ server: 'x' }), '.nats: unknown field "server"'],
     [{ command: [] }, '.command: must name a program'],
     [{ command: 'act.py' }, ".command: must be a list, such as ['node', 'act.js']"],
-    [{ webhook: 'http://hooks.example.org' }, '.webhook: must be an https URL; http is allowed …'],
+    [{ webhook: 'ftp://hooks.example.org' }, '.webhook: must be an https URL, …'],
+    [{ webhook: 'http://hooks.example.org' }, ': http is allowed only for this machine and …'],
+    [
+      { webhook: 'http://a.example', allowHttpTo: ['b.example'], ca: 'x' },
+      ': http is allowed only for this machine and …',
+      ': ca requires an https URL',
+    ],
     [{ webhook: 'https://me:hunter2@a.example' }, '.webhook: must not contain a user name, …'],
     [nats({ subject: 'earshot.>' }), '.nats.subject: must be tokens separated by dots…'],
     [nats({ servers: ['http://a'] }), '.nats.servers.0: must be nats:// or tls://…'],
@@ -145,13 +161,35 @@ describe('a faulty sink', () => {
     ),
     [mqtt({ ca: 'x' }), '.mqtt: ca requires an mqtts:// URL'],
     [mqtt({ user: 'x' }), `.mqtt: ${together}`],
-    [mqtt({ metadataId: 'x' }), ": mqtt.metadataId requires format: 'wis2'"],
-    [{ command: ['a'], format: 'cloudevents' }, '.format: must be document for this kind of sink'],
     [
-      { webhook: 'https://a.example', format: 'wis2' },
-      '.format: must be document or cloudevents …',
+      { ...mqtt({}), metadataId: 'x', stacIds: 'catalogue', batch: { items: 1, seconds: 1 } },
+      ": stacIds requires a sink of the kind stac, or format: 'stac' or 'cloudevents'",
+      ": metadataId requires format: 'wis2'",
+      ': batch requires a webhook or a command',
     ],
-    [{ command: ['a'], secretFile: 'x' }, ': secretFile requires webhook'],
+    [{ ...postgres({}), format: 'stac' }, ': this kind of sink has no format'],
+    [
+      { command: ['a'], secretFile: 'x', method: 'PUT', bearerFile: 'y', ca: 'z' },
+      ': secretFile requires webhook',
+      ': method requires webhook',
+      ': bearerFile requires webhook or stac; …',
+      ': ca requires webhook or stac; …',
+    ],
+    [
+      { webhook: 'https://a.example', mode: 'binary', batch: { items: 2, seconds: 1 } },
+      ": mode requires format: 'cloudevents'",
+      ': mode binary and batch must not be set together',
+    ],
+    [
+      { webhook: 'https://a.example', headerFiles: { 'Content-Type': 'x' } },
+      '.headerFiles.Content-Type: must be the name of a header …',
+    ],
+    [
+      { webhook: 'https://a.example', bearerFile: 'x', headerFiles: { Authorization: 'y' } },
+      ': bearerFile and the header authorization must not be set together',
+    ],
+    [{ command: ['a'], batch: { items: 101, seconds: 1 } }, '.batch.items: must be a whole …'],
+    [{ command: ['a'], maxAge: '30' }, '.maxAge: must be an age such as 365d, 52w or 36h'],
     ...['mysql://me:hunter2@db/gis', 'postgres://me:100%zz@db/gis'].map(
       (url): [unknown, string] => [postgres({ url }), '.postgres.url: must be postgres://user…'],
     ),
@@ -203,8 +241,8 @@ describe('a faulty sink', () => {
     );
     const faulty = 'faulty' in sinks ? sinks.faulty : [];
     expect(faulty.flatMap(({ problems }) => problems)).toEqual([
-      `sinks.a.secretFile: every user of this machine can read ${folder}/open. Run: chmod o= ${folder}/open`,
       'sinks.a.ca: the file does not contain PEM certificates.',
+      `sinks.a.secretFile: every user of this machine can read ${folder}/open. Run: chmod o= ${folder}/open`,
       expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
       expect.stringMatching(/^sinks\.b\.filter: error/),
       expect.stringMatching(/^sinks\.c\.secretFile: .* \(ENOENT\)/),

@@ -1,13 +1,14 @@
 /** A user's web service on loopback that receives webhooks and answers as the test requests. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { SinkDocument } from '../../../src/features/sinks/document.ts';
+import type { NotificationDocument } from '../../../src/features/messages/document.ts';
 import { listening } from '../../helpers/tcp-server.ts';
 
 interface Hooked {
+  method: string | undefined;
   headers: IncomingHttpHeaders;
   body: string;
-  data: SinkDocument;
+  data: NotificationDocument;
 }
 
 /** Answers a request, or lets it `hang`. Without either, the answer is 204. */
@@ -29,7 +30,8 @@ export async function startHook(
   server.on('request', async (request, response: ServerResponse) => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
-    const hooked = { headers: request.headers, body, data: JSON.parse(body).data };
+    const { method, headers } = request;
+    const hooked = { method, headers, body, data: JSON.parse(body).data };
     received.push(hooked);
     if (answer(hooked, response) === 'hang' || response.writableEnded) return;
     response.writeHead(204).end();

@@ -3,7 +3,7 @@
  * letter.
  */
 import { describe, expect, it } from 'vitest';
-import { type AttemptAnswer, createOutcomes } from '../../../src/features/sinks/delivery.ts';
+import { type AttemptAnswer, createOutcomes } from '../../../src/features/sinks/outcomes.ts';
 import type { TargetAnswer } from '../../../src/features/sinks/target.ts';
 import type { SinkItem } from '../../../src/features/sinks/terms.ts';
 
@@ -20,7 +20,9 @@ function open(attemptsMax = 5) {
   const health = createOutcomes({ attemptsMax }, io);
   const answer = (id: number, given: AttemptAnswer, attempts = 0, startedAtUs = clock.us) => {
     const item = { id, attempts } as SinkItem;
-    return health.settlementOf(item, given, startedAtUs);
+    const [settlement] = health.settlementsOf([item], given, startedAtUs);
+    if (settlement === undefined) throw new Error('An item has an outcome.');
+    return settlement;
   };
   return { clock, health, answer };
 }

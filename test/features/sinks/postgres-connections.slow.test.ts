@@ -2,7 +2,7 @@
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { sampleDocument } from '../../../src/features/sinks/document.ts';
+import { sampleDocument } from '../../../src/features/messages/document.ts';
 import { checkSinks } from '../../../src/features/sinks/registry.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { freePort } from '../../helpers/free-ports.ts';

@@ -4,6 +4,8 @@ import { onTestFinished } from 'vitest';
 import { createRunProgram } from '../../../src/core/host/run-program.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { Delivery } from '../../../src/core/terms/ports.ts';
+import type { NotificationDocument } from '../../../src/features/messages/document.ts';
+import { messageWriter } from '../../../src/features/messages/formats.ts';
 import {
   openTarget,
   type SinkDefinition,
@@ -26,13 +28,24 @@ const realTime = {
     delay(ms, undefined, { signal }).catch(() => undefined),
 };
 
-/** Opens a target without a store; closed after the test. */
-export function openTestTarget(target: SinkTarget, fields: Partial<OpenContext> = {}) {
+/** Opens a target without a store, which takes documents; closed after the test. */
+export function openTestTarget(
+  target: SinkTarget,
+  fields: Partial<OpenContext & Pick<SinkDefinition, 'message'> & Pick<SinkContext, 'urls'>> = {},
+) {
   const run = createRunProgram({ env: process.env });
-  const context = { run, nowUs: realTime.nowUs, urls: messageUrls, logger: silentLog, ...fields };
-  const opened = openTarget({ name: 'sink', timeoutMs: 10_000, ...fields, target }, context);
+  const context = { run, nowUs: realTime.nowUs, logger: silentLog, ...fields };
+  const { name, timeoutMs, message } = { ...definition(target), ...fields };
+  const opened = openTarget({ target, name, timeoutMs, message }, context);
+  const write = messageWriter(message, { urls: messageUrls, ...context });
   onTestFinished(() => opened.close());
-  return opened;
+  return {
+    deliver: async (document: NotificationDocument, signal: AbortSignal) =>
+      opened.deliver(await write(document), signal),
+    deliverBatch: async (documents: readonly NotificationDocument[], signal: AbortSignal) =>
+      opened.deliverBatch?.(await Promise.all(documents.map(write)), signal),
+    close: opened.close,
+  };
 }
 
 export async function openSinkContext(

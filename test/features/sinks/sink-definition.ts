@@ -1,11 +1,12 @@
 /** A basic sink, and targets. This file is also loaded without a test runner. */
-import type { MessageUrls } from '../../../src/features/sinks/formats.ts';
+import type { MessageUrls } from '../../../src/features/messages/formats.ts';
 import type { SinkDefinition, SinkTarget } from '../../../src/features/sinks/registry.ts';
 
 /** URLs in messages. */
 export const messageUrls: MessageUrls = {
   catalogue: 'https://catalogue.example.org',
   receiver: 'https://earshot.example.org',
+  base: 'http://127.0.0.1:9464',
 };
 
 /** A sink that by default receives everything from the start of the log. */
@@ -19,6 +20,9 @@ export function definition(
     subscriptions: [],
     events: [],
     filter: '',
+    maxAgeUs: null,
+    message: { format: 'document', stacIds: 'earshot' },
+    batch: null,
     startAt: 'start',
     concurrency: 4,
     timeoutMs: 10_000,
@@ -29,15 +33,24 @@ export function definition(
 
 type OfKind<Kind extends SinkTarget['kind']> = Extract<SinkTarget, { kind: Kind }>;
 
-/** An unsigned webhook without a certificate authority of its own. */
+/** An unsigned webhook without a login and a certificate authority of its own. */
 export const webhookTarget = (url: string, fields: Partial<OfKind<'webhook'>> = {}) =>
-  ({ kind: 'webhook', url, secret: null, ca: null, format: 'document', ...fields }) as const;
+  ({
+    ...{ kind: 'webhook', url, secret: null, ca: null, login: () => ({}) },
+    ...{ method: 'POST', mode: 'structured', isBatch: false, ...fields },
+  }) satisfies SinkTarget;
+
+/** A STAC API without a login. */
+export const stacTarget = (url: string, fields: Partial<OfKind<'stac'>> = {}) =>
+  ({
+    ...{ kind: 'stac', url, ca: null, login: () => ({}), createCollections: true, ...fields },
+  }) satisfies SinkTarget;
 
 /** A server of NATS without a login. */
 export const natsTarget = (server: string, fields: Partial<OfKind<'nats'>> = {}) =>
   ({
     ...{ kind: 'nats', servers: [server], subject: 'earshot.products' },
-    ...{ login: null, ca: null, format: 'document', ...fields },
+    ...{ login: null, ca: null, ...fields },
   }) satisfies SinkTarget;
 
 export function mqttTarget(url: string, fields: Partial<OfKind<'mqtt'>> = {}): OfKind<'mqtt'> {
@@ -48,7 +61,6 @@ export function mqttTarget(url: string, fields: Partial<OfKind<'mqtt'>> = {}): O
     retain: false,
     login: null,
     ca: null,
-    format: 'document',
     ...fields,
   };
 }

@@ -1,13 +1,13 @@
 /** Sample items, documents and replays for tests of sinks. */
 import type { Cursors } from '../../../src/core/terms/ports.ts';
-import type { SinkDocument } from '../../../src/features/sinks/document.ts';
+import type { NotificationDocument } from '../../../src/features/messages/document.ts';
 import { type SinkItem, type Sinks, sinkReader } from '../../../src/features/sinks/terms.ts';
 import { collect } from '../../helpers/deliveries.ts';
 
 export const atUs = 1_795_000_000_000_001;
 
 /** A document without a record. */
-export const sinkDocument: SinkDocument = {
+export const sinkDocument: NotificationDocument = {
   ...{ id: 'n_1_a', notificationId: 'n_1_a', replay: false, sink: 'bus', position: 1 },
   ...{ subscription: 'alps', event: 'created', productId: 'p-1', productName: 'S2A_X.SAFE' },
   ...{ subscriptionId: null, ackId: null, notificationDate: null },

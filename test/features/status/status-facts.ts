@@ -68,7 +68,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
         deadError: null,
         ...{ oldestWaitingAtUs: null, target: 'command' },
         ...{ failingSinceUs: null, lastDeliveredAtUs: null, position: 6_204_332, behind: 0 },
-        ...{ failed: 0, isReplaying: false, delivered: 12, oldestUndeliveredAtUs: null },
+        ...{ failed: 0, isReplaying: false, tooOld: 0, delivered: 12, oldestUndeliveredAtUs: null },
       },
     ],
     coverage: [

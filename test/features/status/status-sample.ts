@@ -78,7 +78,7 @@ export function sampleStatus(isFaulty = false): Status {
     sinks: [
       {
         ...{ name: 'orders', isSetUp: true, target: 'command', position: 6_000, behind: 32 },
-        ...{ waiting: 15, failed: 33, dead: 16, isReplaying: true, delivered: 35 },
+        ...{ waiting: 15, failed: 33, dead: 16, isReplaying: true, tooOld: 0, delivered: 35 },
         ...{ oldestUndeliveredAtUs: agoUs(hourUs), oldestWaitingAtUs: agoUs(hourUs) },
         ...{ failingSinceUs: agoUs(hourUs / 4), lastError: null, deadError: null },
         ...{ lastDeliveredAtUs: null, evaluation: evaluated },

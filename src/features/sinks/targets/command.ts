@@ -1,10 +1,11 @@
-/** Delivers items to a program: starts it for each item, with the document on its standard input. */
+/** Delivers items to a program: starts it for each item or batch, with one message per line on its standard input. */
 import { z } from 'zod';
 import type { ProgramEnd } from '../../../core/host/run-program.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { errorCodeOf } from '../../../core/terms/app-error.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
 import { printable } from '../../../core/terms/text.ts';
+import type { Message } from '../../messages/formats.ts';
 import { defineSinkKind, type TargetAnswer, unavailable } from '../target.ts';
 
 /** `EX_TEMPFAIL` of sysexits.h: the program requests a retry. */
@@ -12,7 +13,7 @@ const temporaryFailure = 75;
 
 const commandForm = "must be a list, such as ['node', 'act.js']";
 
-/** The program reads one line, which is the document. Exit code 0 acknowledges it. */
+/** Exit code 0 acknowledges all lines. */
 export const command = defineSinkKind({
   fields: {
     /** Program and arguments, started for each item, with the item as JSON on its standard input. */
@@ -21,25 +22,30 @@ export const command = defineSinkKind({
       .refine(([program = '']) => program !== '', 'must name a program')
       .optional(),
   },
+  batches: true,
   concurrency: 2,
   settings: ({ command = [] }) => ({ command: command as readonly string[] }),
-  open: ({ command }, { run, timeoutMs, name: sink, logger }) => ({
-    deliver: async (item, signal) => {
-      // Outside of the `try`: a document that cannot be serialized is not the program's fault.
-      const line = `${JSON.stringify(item)}\n`;
+  open: ({ command }, { run, timeoutMs, name: sink, logger }) => {
+    const start = async (items: readonly Message[], signal: AbortSignal) => {
+      const lines = items.map(({ text }) => `${text}\n`).join('');
       try {
-        const end = await run(command, line, { timeoutMs, signal });
+        const end = await run(command, lines, { timeoutMs, signal });
         const [stdout, stderr] = [end.stdout.trimEnd(), end.stderr.trimEnd()];
         if (stdout !== '' || stderr !== '') {
-          logger.info({ sink, id: item.id, stdout, stderr }, 'output of a command sink');
+          const id = items[0]?.document.id;
+          logger.info({ sink, id, stdout, stderr }, 'output of a command sink');
         }
         return answerOf({ ...end, timedOut: end.timedOut || signal.aborted });
       } catch (error) {
         return cannotStart(command[0] ?? '', error);
       }
-    },
-    close: async () => undefined,
-  }),
+    };
+    return {
+      deliver: (item, signal) => start([item], signal),
+      deliverBatch: start,
+      close: async () => undefined,
+    };
+  },
   check: async ({ command: [program = ''] }, { findProgram }) => {
     const fault = findProgram(program);
     if (fault === null) return ok(`${program} exists and is executable.`);

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { countText } from '../../../core/terms/text.ts';
-import { type SinkDocument, viewOf } from '../document.ts';
-import { type FormatName, formats, type MessageUrls } from '../formats.ts';
+import { type NotificationDocument, viewOf } from '../../messages/document.ts';
+import { type FormatName, formats, type Message } from '../../messages/formats.ts';
 import {
   aborted,
   certificatesForm,
@@ -66,8 +66,6 @@ const mqttSchema = z
         .string(clientIdForm)
         .regex(/^[!-~]{1,128}$/, clientIdForm)
         .optional(),
-      /** Identifier of the discovery metadata record, for `format: 'wis2'`. */
-      metadataId: nameField('urn:wmo:md:centre:dataset').optional(),
     },
     "must be an object, such as { url: 'mqtt://127.0.0.1:1883' }",
   )
@@ -85,7 +83,6 @@ export interface MqttSettings
   extends Omit<z.output<typeof mqttSchema>, 'user' | 'passwordFile' | 'ca'> {
   login: { user: string; password: string } | null;
   ca: string | null;
-  format: FormatName;
 }
 
 /**
@@ -99,35 +96,29 @@ export const mqtt = defineThreadKind({
     /** An MQTT broker. */
     mqtt: mqttSchema.optional(),
   },
-  faults: ({ mqtt, format }) =>
-    mqtt?.metadataId === undefined || format === 'wis2'
-      ? []
-      : ["mqtt.metadataId requires format: 'wis2'"],
-  formats: ['document', 'cloudevents', 'wis2'],
   concurrency: 32,
-  settings: ({ mqtt, format }, readFile): MqttSettings => {
+  settings: ({ mqtt }, readFile): MqttSettings => {
     if (mqtt === undefined) throw new Error('The schema requires a target.');
     const { user, passwordFile, ca, ...fields } = mqtt;
     const password = readFile('mqtt.passwordFile', passwordFile, secretForm);
     return {
-      ...{ ...fields, format },
+      ...fields,
       login: user === undefined || password === null ? null : { user, password },
       ca: readFile('mqtt.ca', ca, certificatesForm),
     };
   },
-  open: (target, { nowUs, urls }) => {
+  open: (target, { format }) => {
     let suffix = '';
     const connection = createConnection((signal) => openMqtt(target, signal, suffix));
     return {
       deliver: async (item, signal) => {
-        // Outside of the `try`: an item that cannot be serialized is not the broker's fault.
-        const message = messageOf(item, target, { nowUs, urls });
+        const message = messageOf(item, target, format);
         if (Buffer.byteLength(message.topic) > topicBytesMax) {
           const reason = `the topic is longer than ${countText(topicBytesMax)} bytes`;
           return { kind: 'refused', reason };
         }
         // Another client for a test, because the receiver may be connected with the same id.
-        suffix = item.test === true ? '-test' : '';
+        suffix = item.document.test === true ? '-test' : '';
         const publish = async () => {
           const opened = await connection.current();
           const fault = brokerFault(target, opened);
@@ -173,23 +164,23 @@ function brokerFault(
 }
 
 function messageOf(
-  item: SinkDocument,
-  { topic, retain, format, metadataId }: MqttSettings,
-  { nowUs, urls }: { nowUs: () => number; urls: MessageUrls },
+  { document: item, text: payload }: Message,
+  { topic, retain }: MqttSettings,
+  format: FormatName,
 ): MqttMessage {
   return {
-    // The notification message cannot be marked as a test.
+    // Only documents are marked as a test.
     topic: `${topicFor(topic, item)}${item.test === true && format === 'wis2' ? '/test' : ''}`,
     id: item.id,
     // A retained message is the newest of its topic; these two are not.
     retain: retain && !item.replay && item.test !== true,
     contentType: formats[format].mediaType,
-    payload: formats[format].write(item, { urls, nowUs: nowUs(), metadataId }),
+    payload,
   };
 }
 
 /** Fills the template. Values from outside must not add a level or a wildcard, nor characters that brokers reject. */
-function topicFor(template: string, item: SinkDocument): string {
+function topicFor(template: string, item: NotificationDocument): string {
   const level = (text: string | null) => text?.replaceAll(/[/+#\p{C}]/gu, '_') || 'unknown';
   const values: Readonly<Record<string, () => string>> = {
     '{collection}': () => level(viewOf(item).text('Collection/Name')),

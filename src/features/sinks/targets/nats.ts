@@ -5,8 +5,8 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { causesOf, networkFault } from '../../../core/http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
-import type { SinkDocument } from '../document.ts';
-import { type FormatName, formats } from '../formats.ts';
+import type { NotificationDocument } from '../../messages/document.ts';
+import { formats } from '../../messages/formats.ts';
 import {
   aborted,
   certificatesForm,
@@ -82,7 +82,6 @@ const natsSchema = z
 export interface NatsSettings extends Pick<z.output<typeof natsSchema>, 'servers' | 'subject'> {
   login: { user: string; pass: string } | { token: string } | null;
   ca: string | null;
-  format: FormatName;
 }
 
 const connectTimeoutMs = 10_000;
@@ -101,33 +100,29 @@ export const nats = defineThreadKind({
     /** A stream of NATS JetStream. */
     nats: natsSchema.optional(),
   },
-  formats: ['document', 'cloudevents'],
   concurrency: 32,
-  settings: ({ nats, format }, readFile): NatsSettings => {
+  settings: ({ nats }, readFile): NatsSettings => {
     if (nats === undefined) throw new Error('The schema requires a target.');
     const { servers, subject, user } = nats;
     const token = readFile('nats.tokenFile', nats.tokenFile, secretForm);
     const pass = readFile('nats.passwordFile', nats.passwordFile, secretForm);
     const login = user === undefined || pass === null ? null : { user, pass };
     const ca = readFile('nats.ca', nats.ca, certificatesForm);
-    return { servers, subject, login: token === null ? login : { token }, ca, format };
+    return { servers, subject, login: token === null ? login : { token }, ca };
   },
-  open: (target, { name, timeoutMs, urls, nowUs }) => {
-    const { mediaType, write } = formats[target.format];
+  open: (target, { name, timeoutMs, format }) => {
     const connection = createConnection((signal) => openNats(target, name, signal));
     return {
-      deliver: async (item, signal) => {
-        const subject = subjectFor(target.subject, item);
-        // Outside of the `try`: a document that cannot be serialized is not the server's fault.
-        const message = write(item, { urls, nowUs: nowUs() });
+      deliver: async ({ document, text }, signal) => {
+        const subject = subjectFor(target.subject, document);
         const library = await loadLibrary();
         const publish = async () => {
           const stream = library.jetstream(await connection.current());
           // Longer than the signal, whose reason says more than the library's error.
           const timeout = timeoutMs + connectTimeoutMs;
           const headers = library.headers();
-          headers.set('content-type', mediaType);
-          await stream.publish(subject, message, { msgID: item.id, timeout, headers });
+          headers.set('content-type', formats[format].mediaType);
+          await stream.publish(subject, text, { msgID: document.id, timeout, headers });
         };
         try {
           await Promise.race([publish(), aborted(signal)]);
@@ -251,7 +246,7 @@ function natsFault(
 /** Fills the template. Values from outside must neither add a token nor be a wildcard. */
 function subjectFor(
   template: string,
-  { event, subscription }: Pick<SinkDocument, 'event' | 'subscription'>,
+  { event, subscription }: Pick<NotificationDocument, 'event' | 'subscription'>,
 ): string {
   const token = (text: string) => text.replaceAll(/[^a-z0-9-]/gi, '_') || '_';
   return template

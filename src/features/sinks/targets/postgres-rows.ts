@@ -6,7 +6,7 @@ import { polygonsOf } from '../../../filter/geometry/ring.ts';
 import { factsOfRecord } from '../../../filter/product-facts.ts';
 import { productView } from '../../../filter/product-view.ts';
 import { type ProductRecord, textOrNull } from '../../../filter/values.ts';
-import type { SinkDocument } from '../document.ts';
+import type { NotificationDocument } from '../../messages/document.ts';
 
 /** Settings of the tables of a sink. Names have the form `table` or `schema.table`. */
 export interface TableSettings {
@@ -81,7 +81,7 @@ export interface Rows {
 }
 
 /** Throws for a record that is nested too deeply to be written as JSON. */
-export function rowsOf(document: SinkDocument): Rows {
+export function rowsOf(document: NotificationDocument): Rows {
   const { value, event } = document;
   const { footprint, ...row }: Row = productOf(document);
   return {
@@ -102,7 +102,7 @@ const timeText = (text: string | null) => text?.replace(/^0000(.*)/, '0001$1 BC'
 const timeOf = (us: number | null) => (us === null ? null : timeText(formatDateUs(us)));
 
 /** The same dates as in the product index (`product-writer.ts`). */
-function productOf(document: SinkDocument): Row {
+function productOf(document: NotificationDocument): Row {
   const { productId, event, subscription, position, receivedAt, value, notificationDate } =
     document;
   const dateIn = (field: string) => timeOf(readDateUs(value?.[field]));
@@ -122,7 +122,7 @@ function productOf(document: SinkDocument): Row {
 }
 
 /** The facts of the product index, with the names of columns: `sensingStartUs` becomes `sensing_start`. */
-function recordFields({ value, productName }: SinkDocument): Row {
+function recordFields({ value, productName }: NotificationDocument): Row {
   if (value === null) return { product_name: productName };
   const named: ProductRecord =
     textOrNull(value.Name) === null ? { ...value, Name: productName } : value;
@@ -147,7 +147,7 @@ function footprintOf(record: ProductRecord) {
 }
 
 /** The fields of the document. Those that are no columns are not written. */
-function notificationOf(document: SinkDocument): object {
+function notificationOf(document: NotificationDocument): object {
   const columns = Object.entries(document).map(([name, value]) => [columnOf(name), value]);
   return {
     ...Object.fromEntries(columns),

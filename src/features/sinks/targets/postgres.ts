@@ -6,7 +6,7 @@ import { databaseUrls, isLocalDatabase } from '../../../core/http/network-addres
 import { foreignText, hintCharactersMax } from '../../../core/http/service-error.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { evaluation, ok } from '../../../core/terms/evaluation.ts';
-import { type SinkDocument, sampleDocument } from '../document.ts';
+import { type NotificationDocument, sampleDocument } from '../../messages/document.ts';
 import {
   aborted,
   certificatesForm,
@@ -87,6 +87,7 @@ export const postgres = defineThreadKind({
     /** Tables of a PostgreSQL database. */
     postgres: postgresSchema.optional(),
   },
+  format: 'document',
   concurrency: connectionsMax,
   settings: ({ postgres }, readFile): PostgresSettings => {
     if (postgres === undefined) throw new Error('The schema requires a target.');
@@ -106,7 +107,7 @@ export const postgres = defineThreadKind({
     );
     const where = `PostgreSQL at ${hosts.join(', ')}`;
     const target = openPostgres(settings, sink);
-    const answer = await target.deliver(sample, signal);
+    const answer = await target.deliver({ document: sample, text: '' }, signal);
     await target.close();
     if (answer.kind === 'unavailable') return unusable(where, answer.reason);
     if (answer.kind !== 'acknowledged') {
@@ -124,7 +125,7 @@ export const postgres = defineThreadKind({
 });
 
 /** Written by the doctor, and rolled back: a deletion without a record, which needs the fewest columns. */
-const sample: SinkDocument = { ...sampleDocument, event: 'deleted', value: null };
+const sample: NotificationDocument = { ...sampleDocument, event: 'deleted', value: null };
 
 /** Returns how the login is exposed on the way to another machine; null if it is not. */
 function exposureOf(servers: readonly URL[], { ca }: PostgresSettings): string | null {
@@ -149,7 +150,7 @@ function openPostgres(
   const servers = settings.urls.map((url) => openServer(url, settings, sink));
   let preferred = 0;
   return {
-    deliver: async (document, signal) => {
+    deliver: async ({ document }, signal) => {
       const rows = rowsOf(document);
       let answer: TargetAnswer = unavailable('no server is configured');
       for (const server of [...servers.slice(preferred), ...servers.slice(0, preferred)]) {

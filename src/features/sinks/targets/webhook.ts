@@ -1,35 +1,17 @@
 /** Delivers items to a web service, signed as specified by Standard Webhooks 1.0 (standardwebhooks.com). */
 
-import { createHmac } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
+import { createHash, createHmac } from 'node:crypto';
+import { z } from 'zod';
+import { type FormatName, formats, type Message } from '../../messages/formats.ts';
+import { defineSinkKind, type FileForm, nameField } from '../target.ts';
 import {
-  networkFault,
-  reachHost,
-  readBeginning,
-  retryAfterMs,
-  UnusableAnswer,
-} from '../../../core/http/bounded-fetch.ts';
-import { exactUrl } from '../../../core/http/network-address.ts';
-import { foreignText, hintCharactersMax, hintOf } from '../../../core/http/service-error.ts';
-import { contextTrusting } from '../../../core/http/tls-settings.ts';
-import { ok } from '../../../core/terms/evaluation.ts';
-import { type FormatName, formats } from '../formats.ts';
-import {
-  certificatesForm,
-  defineSinkKind,
-  type FileForm,
-  nameField,
-  type TargetAnswer,
-  unavailable,
-  unusable,
-} from '../target.ts';
-
-/** Statuses after which the same request may succeed later, in addition to 500 and above. */
-const retryableStatuses = new Set([408, 425, 429]);
-
-/** Statuses caused by the URL or the signature rather than the item, in addition to all 3xx. */
-const misconfiguredStatuses = new Set([401, 403, 404, 405, 410]);
+  checkHost,
+  createHttpClient,
+  type HttpSettings,
+  httpFields,
+  httpSettings,
+  serviceUrl,
+} from './http-client.ts';
 
 /** Length limits of a secret (Standard Webhooks 1.0, "Signature scheme"). */
 const secretBytes = { min: 24, max: 64 };
@@ -46,90 +28,123 @@ const webhookSecretForm: FileForm = {
   },
 };
 
-export interface WebhookSettings {
-  url: string;
+export interface WebhookSettings extends HttpSettings {
   secret: string | null;
-  ca: string | null;
-  format: FormatName;
+  method: 'POST' | 'PUT' | 'PATCH';
+  mode: 'structured' | 'binary';
+  /** Bodies are arrays of messages. */
+  isBatch: boolean;
 }
 
+const isCloudEvents = (format: FormatName = 'document') => format.startsWith('cloudevents');
+
 /**
- * Posts `{ type, timestamp, data }`: for example `product.created`, the time of receipt, and the document. Sends the
- * headers of Standard Webhooks; `webhook-signature` only with a secret. Any 2xx status acknowledges the item, even if
- * the body fails. In another format, the body is that message instead, and signed the same way. Does not follow
- * redirects, so that items are only sent to the configured URL.
+ * Sends `{ type, timestamp, data }`: for example `product.created`, the time of receipt, and the document. In another
+ * format, the body is that message. Sends the headers of Standard Webhooks; `webhook-signature` only with a secret. Any 2xx
+ * status acknowledges the item, even if the body fails.
  */
 export const webhook = defineSinkKind({
   fields: {
-    /** The https URL to which each item is posted; http only to this machine. */
-    webhook: exactUrl.optional(),
+    /** The https URL to which each item is sent; http only to this machine, and to hosts in `allowHttpTo`. */
+    webhook: serviceUrl.optional(),
     /** File with the secret that signs webhooks (`whsec_…`); must not be readable by everyone. */
     secretFile: nameField('hook-secret').optional(),
-    /** PEM file with a certificate authority to trust for the webhook, in addition to the public ones. */
-    ca: nameField('authority.pem').optional(),
+    /** Method of the request; `POST` by default. */
+    method: z.enum(['POST', 'PUT', 'PATCH']).optional(),
+    /** Form of a CloudEvent: as JSON (`structured`, default), or attributes in headers and data in the body. */
+    mode: z.enum(['structured', 'binary']).optional(),
+    ...httpFields,
   },
-  faults: ({ webhook, secretFile, ca }) => {
+  faults: ({ webhook: url, batch, format, secretFile, method, mode }) => {
     const faults: string[] = [];
-    if (secretFile !== undefined && webhook === undefined) {
-      faults.push('secretFile requires webhook');
+    for (const [name, value] of Object.entries({ secretFile, method, mode })) {
+      if (value !== undefined && url === undefined) faults.push(`${name} requires webhook`);
     }
-    if (ca !== undefined && webhook?.startsWith('https:') !== true) {
-      faults.push('ca requires an https webhook; for NATS, set nats.ca');
+    if (mode !== undefined && !isCloudEvents(format))
+      faults.push("mode requires format: 'cloudevents'");
+    if (mode === 'binary' && batch !== undefined) {
+      faults.push('mode binary and batch must not be set together');
     }
     return faults;
   },
-  formats: ['document', 'cloudevents'],
+  batches: true,
   concurrency: 8,
-  settings: ({ webhook: url = '', secretFile, ca, format }, readFile): WebhookSettings => ({
-    url,
-    secret: readFile('secretFile', secretFile, webhookSecretForm),
-    ca: readFile('ca', ca, certificatesForm),
-    format,
-  }),
-  open: ({ url, secret, ca, format }, { urls, nowUs }) => {
-    const { mediaType, write } = formats[format];
-    let client: Promise<Client> | undefined;
+  settings: (sink, readFile): WebhookSettings => {
+    const { webhook: url = '', secretFile, method = 'POST', mode = 'structured', batch } = sink;
     return {
-      deliver: async (item, signal) => {
-        const { id, event, receivedAt } = item;
-        const body =
-          format === 'document'
-            ? JSON.stringify({ type: `product.${event}`, timestamp: receivedAt, data: item })
-            : write(item, { urls, nowUs: nowUs() });
-        // New for each attempt, because receivers reject timestamps older than some minutes.
-        const timestamp = String(Math.floor(nowUs() / 1_000_000));
-        const headers = {
-          'content-type': mediaType,
-          'content-length': Buffer.byteLength(body),
-          'user-agent': 'earshot',
-          'webhook-id': id,
-          'webhook-timestamp': timestamp,
-          ...(secret !== null && {
-            'webhook-signature': webhookSignature(secret, { id, timestamp, body }),
-          }),
-        };
-        try {
-          client ??= loadClient(url, ca);
-          return await answerOf(
-            await post(url, body, { ...(await client), headers, signal }),
-            secret,
-          );
-        } catch (error) {
-          return unavailable(networkFault(signal.aborted ? signal.reason : error));
-        }
-      },
-      close: async () => (await client)?.agent?.destroy(),
+      ...httpSettings(url, sink, readFile),
+      secret: readFile('secretFile', secretFile, webhookSecretForm),
+      ...{ method, mode, isBatch: batch !== undefined },
     };
   },
-  check: async ({ url, ca, secret }, { signal }) => {
-    const { host } = new URL(url);
-    const fault = await reachHost(url, { ca, signal });
-    if (fault !== null) return unusable(host, fault);
-    const signed =
-      secret === null ? ' Requests are not signed, because secretFile is not set.' : '';
-    return ok(`${host} is reachable.${signed}`);
+  open: (settings, { nowUs, format }) => {
+    const { secret, method, isBatch } = settings;
+    const client = createHttpClient(settings, secret === null ? [] : [secret]);
+    const send = async (items: readonly Message[], signal: AbortSignal) => {
+      const { headers, body } = contentOf(items, format, settings);
+      const id = isBatch ? idOf(items) : (items[0]?.document.id ?? '');
+      // New for each attempt, because receivers reject timestamps older than some minutes.
+      const timestamp = String(Math.floor(nowUs() / 1_000_000));
+      const signed = secret && {
+        'webhook-signature': webhookSignature(secret, { id, timestamp, body }),
+      };
+      const all = { ...headers, 'webhook-id': id, 'webhook-timestamp': timestamp, ...signed };
+      return (await client.send({ method, headers: all, body }, signal)).answer;
+    };
+    return {
+      deliver: (item, signal) => send([item], signal),
+      deliverBatch: send,
+      close: client.close,
+    };
+  },
+  check: async (settings, { signal }) => {
+    const remark = ' Requests are not signed, because secretFile is not set.';
+    return checkHost(settings, signal, settings.secret === null ? remark : '');
   },
 });
+
+/** Returns the id of a batch: that of its items, in their order. */
+function idOf(items: readonly Message[]): string {
+  const hash = createHash('sha256').update(items.map(({ document }) => document.id).join(' '));
+  return `b_${hash.digest('base64url')}`;
+}
+
+/** Returns the body, and the headers that describe it. */
+function contentOf(
+  items: readonly Message[],
+  format: FormatName,
+  { mode, isBatch }: Pick<WebhookSettings, 'mode' | 'isBatch'>,
+): { headers: Record<string, string>; body: string } {
+  const { mediaType, batchType } = formats[format];
+  const [text = ''] = items.map((item) => bodyOf(item, format));
+  if (isBatch) {
+    const body = `[${items.map((item) => bodyOf(item, format)).join(',')}]`;
+    return { headers: { 'content-type': batchType }, body };
+  }
+  return mode === 'binary'
+    ? binaryEvent(text)
+    : { headers: { 'content-type': mediaType }, body: text };
+}
+
+function bodyOf({ document, text }: Message, format: FormatName): string {
+  if (format !== 'document') return text;
+  const { event, receivedAt } = document;
+  const head = JSON.stringify({ type: `product.${event}`, timestamp: receivedAt });
+  return `${head.slice(0, -1)},"data":${text}}`;
+}
+
+/** Returns a CloudEvent in binary mode (CloudEvents 1.0, HTTP protocol binding, 3.1). */
+function binaryEvent(text: string) {
+  const { data, datacontenttype, ...attributes } = JSON.parse(text) as Record<string, unknown>;
+  // Characters outside of printable ASCII, blanks, quotes and % are percent-encoded (3.1.3.2).
+  const encoded = (value: unknown) =>
+    String(value)
+      .toWellFormed()
+      .replaceAll(/[^!#$&-~]/gu, encodeURIComponent);
+  const headers = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, encoded(value)]);
+  const type = { 'content-type': String(datacontenttype) };
+  return { headers: { ...type, ...Object.fromEntries(headers) }, body: JSON.stringify(data) };
+}
 
 /** Returns the header `webhook-signature`. The secret is `whsec_` and the key in base64; `timestamp` is in seconds. */
 function webhookSignature(
@@ -138,71 +153,4 @@ function webhookSignature(
 ): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
-}
-
-/** Time to read the body of a success; a connection is closed that keeps it open for longer. */
-const successBodyMs = 1_000;
-
-/** Reads the body of a failure; that of a success only in the background, so that its connection can be reused. */
-async function answerOf(response: IncomingMessage, secret: string | null): Promise<TargetAnswer> {
-  const { statusCode: status = 0, headers } = response;
-  const body = Readable.toWeb(response) as ReadableStream<Uint8Array>;
-  // Nothing waits for the body of a success, so it has a limit of its own.
-  const beginning = readBeginning(body, status < 300 ? { timeoutMs: successBodyMs } : {});
-  if (status < 200 || status > 599) {
-    throw new UnusableAnswer(`it answered with an invalid status (${status})`);
-  }
-  if (status < 300) return { kind: 'acknowledged' };
-  if (status < 400) {
-    const advice = 'redirects are not followed: set the final URL';
-    return { kind: 'misconfigured', reason: `it answered ${status}, ${advice}` };
-  }
-  const secrets = secret === null ? [] : [secret];
-  const hint = hintOf(new TextDecoder().decode(Buffer.concat(await beginning)));
-  const detail = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
-  const reason = `it answered ${status}${detail === '' ? '' : `: ${detail}`}`;
-  if (misconfiguredStatuses.has(status)) return { kind: 'misconfigured', reason };
-  if (status >= 500 || retryableStatuses.has(status)) {
-    const get = (name: string) => String(headers[name] ?? '');
-    return { kind: 'unavailable', reason, retryAfterMs: retryAfterMs({ get }) };
-  }
-  return { kind: 'refused', reason };
-}
-
-type Client = Awaited<ReturnType<typeof loadClient>>;
-
-/**
- * Loads the client with the first delivery: an import of node:http takes 20 ms, because it also loads Node's fetch. Trusts
- * the certificate authorities in `ca`, the public ones and the system's.
- */
-async function loadClient(url: string, ca: string | null) {
-  if (!url.startsWith('https:')) {
-    const { request } = await import('node:http');
-    return { request, agent: undefined };
-  }
-  const { Agent, request } = await import('node:https');
-  const agent = new Agent({
-    keepAlive: true,
-    secureContext: contextTrusting(ca === null ? [] : [ca]),
-    // Explicit, because an environment variable could otherwise disable the checks.
-    rejectUnauthorized: true,
-  });
-  return { request, agent };
-}
-
-/** Sends a request without following redirects. The signal also ends the response body. */
-function post(
-  url: string,
-  body: string,
-  { request, ...options }: Client & { headers: object; signal: AbortSignal },
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method: 'POST', ...options, headers: { ...options.headers } });
-    sent.on('response', resolve);
-    sent.on('error', reject);
-    sent.on('close', () =>
-      reject(new UnusableAnswer('it closed the connection without an answer')),
-    );
-    sent.end(body);
-  });
 }

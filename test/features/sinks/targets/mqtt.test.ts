@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { SinkDocument } from '../../../../src/features/sinks/document.ts';
+import type { NotificationDocument } from '../../../../src/features/messages/document.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
 import { startTcpServer } from '../../../helpers/tcp-server.ts';
 import { hasMosquitto, startMosquitto } from '../mosquitto.ts';
@@ -70,7 +70,7 @@ function open(url: string, fields: Parameters<typeof mqtt>[1] = {}) {
   const never = new AbortController().signal;
   return {
     ...opened,
-    deliver: (item: Partial<SinkDocument> = {}, signal = never) =>
+    deliver: (item: Partial<NotificationDocument> = {}, signal = never) =>
       opened.deliver({ ...sinkDocument, ...item }, signal),
   };
 }

@@ -1,11 +1,16 @@
 /** Webhooks: the request and its signature, and the meaning of each answer, also odd or endless ones. */
+import { rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { type CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { readTarget, sinkSchema } from '../../../../src/features/sinks/settings.ts';
 import { createChain } from '../../../admin/endpoint/certificate-chain.ts';
 import { collect } from '../../../helpers/deliveries.ts';
 import { startTcpServer } from '../../../helpers/tcp-server.ts';
-import { startHook } from '../hook-server.ts';
+import { temporaryDirectory } from '../../../helpers/temporary-directory.ts';
+import { answering, startHook } from '../hook-server.ts';
 import { openSinkContext, openTestTarget } from '../sink-context.ts';
 import { definition, webhookTarget } from '../sink-definition.ts';
 import { sinkDocument } from '../sink-items.ts';
@@ -55,6 +60,81 @@ describe('a webhook', () => {
     await deliverTo(hook.url);
     expect(hook.received[0]?.headers['webhook-signature']).toBeUndefined();
     expect(hook.received[0]?.headers['webhook-timestamp']).toMatch(/^\d{10}$/);
+  });
+
+  it('has a login and headers from files, which are read for each request', async () => {
+    const hook = await startHook();
+    const folder = temporaryDirectory();
+    const write = (name: string, text: string) =>
+      writeFileSync(join(folder, name), text, { mode: 0o600 });
+    write('token', 'first-token\n');
+    write('key', 'a key');
+    const files = { bearerFile: 'token', headerFiles: { 'X-Api-Key': 'key' } };
+    const sink = sinkSchema.parse({ webhook: hook.url, method: 'PUT', ...files });
+    const problems: string[] = [];
+    const { target } = readTarget(sink, { where: 'sinks.hook', folder, problems });
+    const { deliver } = openTestTarget(target);
+    expect(await deliver(sinkDocument, soon())).toEqual({ kind: 'acknowledged' });
+    // Tokens expire, and a redirect could send them to another host.
+    write('token', 'second-token');
+    hook.change(answering(307, { location: 'https://elsewhere.example' }));
+    expect(await deliver(sinkDocument, soon())).toMatchObject({ kind: 'misconfigured' });
+    hook.change((_, response) => response.writeHead(403).end('unknown second-token for a key'));
+    const refused = await deliver(sinkDocument, soon());
+    expect(refused).toMatchObject({ kind: 'misconfigured' });
+    expect(JSON.stringify(refused)).not.toMatch(/second-token|a key/);
+    rmSync(join(folder, 'key'));
+    expect(await deliver(sinkDocument, soon())).toMatchObject({ kind: 'misconfigured' });
+    expect(problems).toEqual([expect.stringContaining('sinks.hook.headerFiles.X-Api-Key')]);
+    const sent = hook.received.map(({ method, headers }) => [
+      ...[method, headers.authorization, headers['x-api-key']],
+    ]);
+    const [first, ...others] = ['first', 'second', 'second'].map((one) => [
+      ...['PUT', `Bearer ${one}-token`, 'a key'],
+    ]);
+    expect(sent).toEqual([first, ...others]);
+  });
+
+  it('is a CloudEvent in binary mode, whose attributes have any characters', async () => {
+    const hook = await startHook();
+    const message = { format: 'cloudevents', stacIds: 'earshot' } as const;
+    const { deliver } = openTestTarget(webhookTarget(hook.url, { mode: 'binary' }), { message });
+    const document = { ...sinkDocument, productId: 'p "1" 50% é€🛰' };
+    await deliver(document, soon());
+    const { headers = {}, body = '' } = hook.received[0] ?? {};
+    const event = HTTP.toEvent({ headers, body }) as CloudEvent<string>;
+    expect(event).toMatchObject({
+      type: 'org.ogc.api.collection.item.create',
+      ...{ specversion: '1.0', id: 'n_1_a', datacontenttype: 'application/geo+json' },
+      collection: 'SENTINEL-2.untyped',
+    });
+    const data = JSON.parse(String(event.data));
+    expect(data).toMatchObject({ type: 'Feature', id: document.productId });
+    expect(decodeURIComponent(event.subject ?? '')).toBe(document.productId);
+  });
+
+  it.each([
+    ['document', 'application/json'],
+    ['stac', 'application/json'],
+    ['cloudevents', 'application/cloudevents-batch+json'],
+  ] as const)('sends a batch in the format %s as one signed array', async (format, type) => {
+    const hook = await startHook();
+    const message = { format, stacIds: 'earshot' } as const;
+    const target = webhookTarget(hook.url, { secret, isBatch: true });
+    const { deliver, deliverBatch } = openTestTarget(target, { message });
+    const documents = [sinkDocument, { ...sinkDocument, id: 'n_2_b', productId: 'p-2' }];
+    await deliverBatch(documents, soon());
+    await deliverBatch(documents, soon());
+    await deliver(sinkDocument, soon());
+    const [first, second, alone] = hook.received;
+    new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>);
+    expect(first?.headers['content-type']).toBe(type);
+    expect(first?.headers['webhook-id']).toBe(second?.headers['webhook-id']);
+    expect(JSON.parse(first?.body ?? '')).toHaveLength(2);
+    expect(JSON.parse(alone?.body ?? '')).toEqual(JSON.parse(first?.body ?? '').slice(0, 1));
+    if (format !== 'cloudevents') return;
+    const events = HTTP.toEvent({ headers: first?.headers ?? {}, body: first?.body ?? '' });
+    expect(events).toMatchObject([{ subject: 'p-1' }, { subject: 'p-2' }]);
   });
 
   it.each<[number[], object]>([

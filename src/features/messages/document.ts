@@ -1,15 +1,16 @@
-/** The JSON document that a sink receives for each notification, and the rules that select it. */
+/** The JSON document of a notification, as sinks and readers of the feed receive it, and the rules that select it. */
 
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
+import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
+import { isTooOld } from '../../filter/product-age.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { type ProductRecord, recordIn } from '../../filter/values.ts';
-import type { SinkRules } from './terms.ts';
 
 /** Future versions may add fields, but not remove any. Unknown values are null. Times are ISO 8601 UTC. */
-export interface SinkDocument {
+export interface NotificationDocument {
   /** Unique, and the same for each attempt: the sink can use it to skip duplicates. */
   id: string;
   /** `id` of the notification's first delivery; differs from `id` in a replay. */
@@ -49,7 +50,7 @@ export function documentOf(options: {
   record: ProductRecord | null;
   sink: string;
   replayId: number | null;
-}): SinkDocument {
+}): NotificationDocument {
   const { row, record, sink, replayId } = options;
   const notificationId = `n_${row.position}_${row.receivedAtUs.toString(36)}`;
   const { notificationDateUs } = row;
@@ -73,7 +74,7 @@ export function documentOf(options: {
 }
 
 /** A document with a fictional product, for test deliveries. */
-export const sampleDocument: SinkDocument = {
+export const sampleDocument: NotificationDocument = {
   ...{ id: 'test', notificationId: 'test', replay: false, test: true, sink: 'test', position: 0 },
   ...{ subscription: 'test', event: 'created', source: 'push', subscriptionId: null, ackId: null },
   productId: '00000000-0000-4000-8000-000000000000',
@@ -94,34 +95,47 @@ export function recordOf(
   return recordIn(JSON.parse(new TextDecoder().decode(body)), bodyIndex);
 }
 
+/** Rules that select notifications. */
+export interface MessageRules {
+  /** Subscriptions whose notifications are selected; empty for all. */
+  subscriptions: readonly string[];
+  /** Events that are selected; empty for all. */
+  events: readonly SubscriptionEvent[];
+  /** A `$filter` expression of `Products` that the record must match; blank for every product. */
+  filter: string;
+  /** Maximum time from sensing to publication; null for any. */
+  maxAgeUs: number | null;
+}
+
+/** `tooOld`: only the age is another one than the rules select. */
+export type Match = 'selected' | 'tooOld' | 'other';
+
 /** Reads the record unless it is given. Rejects with `unavailable` when a body cannot be read. */
-export type Matcher = (
-  row: NotificationRow,
-  known?: ReturnType<typeof recordOf>,
-) => Promise<boolean>;
+export type Matcher = (row: NotificationRow, known?: ReturnType<typeof recordOf>) => Promise<Match>;
 
 /**
- * Compiles the rules of a sink to a function. A filter applies to the record of the notification, not to the current
- * state of the product; a notification without a record only matches a blank filter. Throws `invalid` for an invalid
+ * Compiles rules to a function. A filter applies to the record of the notification, not to the current state of the
+ * product; a notification without a record only matches a blank filter, and has no age. Throws `invalid` for an invalid
  * filter.
  */
 export function compileMatcher(
-  definition: Pick<SinkRules, 'subscriptions' | 'events' | 'filter'>,
+  { subscriptions, events, filter, maxAgeUs }: MessageRules,
   log: Pick<NotificationLog, 'body'>,
   /** Additional filter of a replay. */
   replayFilter = '',
 ): Matcher {
-  const subscriptions = new Set<string | null>(definition.subscriptions);
-  const events = new Set<string>(definition.events);
-  const tests = [definition.filter, replayFilter].flatMap(testsOf);
+  const names = new Set<string | null>(subscriptions);
+  const kinds = new Set<string>(events);
+  const tests = [filter, replayFilter].flatMap(testsOf);
   return async (row, known) => {
-    if (subscriptions.size > 0 && !subscriptions.has(row.subscription)) return false;
-    if (events.size > 0 && !events.has(row.event)) return false;
-    if (tests.length === 0) return true;
+    if (names.size > 0 && !names.has(row.subscription)) return 'other';
+    if (kinds.size > 0 && !kinds.has(row.event)) return 'other';
+    if (tests.length === 0 && maxAgeUs === null) return 'selected';
     const record = known === undefined ? recordOf(await log.body(row.position), row) : known;
-    if (record === null) return false;
+    if (record === null) return tests.length === 0 ? 'selected' : 'other';
     const view = productView({ Id: row.productId, Name: row.productName, ...record });
-    return tests.every((test) => test(view));
+    if (!tests.every((test) => test(view))) return 'other';
+    return isTooOld(view, maxAgeUs) ? 'tooOld' : 'selected';
   };
 }
 
@@ -131,6 +145,6 @@ function testsOf(filter: string): ProductTest[] {
 }
 
 /** Returns the view of the product in a document; also usable without a record. */
-export function viewOf({ productId, productName, value }: SinkDocument): ProductView {
+export function viewOf({ productId, productName, value }: NotificationDocument): ProductView {
   return productView({ Id: productId, Name: productName, ...value });
 }

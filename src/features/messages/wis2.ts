@@ -1,89 +1,30 @@
-/** Formats of messages. */
+/** WIS2 Notification Messages (WNM 1, https://wmo-im.github.io/wis2-notification-message). */
 
 import { createHash } from 'node:crypto';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../filter/geometry/ring.ts';
 import type { ProductView } from '../../filter/product-view.ts';
-import { type SinkDocument, viewOf } from './document.ts';
-
-/** URLs in messages. */
-export interface MessageUrls {
-  /** Catalogue, without `/odata/v1` and without a last slash. */
-  catalogue: string;
-  /** Public URL of this receiver; undefined if it is not configured. */
-  receiver: string | undefined;
-}
-
-interface MessageContext {
-  urls: MessageUrls;
-  /** Time of publication. */
-  nowUs: number;
-  /** Identifier of the discovery metadata record of WIS2. */
-  metadataId?: string | undefined;
-}
-
-interface Format {
-  mediaType: string;
-  /** Returns the message. Throws for a document that cannot be serialized. */
-  write(item: SinkDocument, context: MessageContext): string;
-}
-
-/** Formats by their value of the field `format` of a sink. Each kind of sink lists those that it supports. */
-export const formats = {
-  document: { mediaType: 'application/json', write: (item) => JSON.stringify(item) },
-  cloudevents: {
-    mediaType: 'application/cloudevents+json',
-    write: (item, { urls }) => JSON.stringify(cloudEventOf(item, urls)),
-  },
-  wis2: { mediaType: 'application/geo+json', write: wis2Text },
-} as const satisfies Record<string, Format>;
-
-export type FormatName = keyof typeof formats;
-
-/**
- * A reversed domain name, as CloudEvents recommends. The project owns no domain; names below `internal` belong to nobody
- * (reserved for private use).
- */
-const cloudEventTypePrefix = 'internal.earshot.product.';
-
-/** Builds a CloudEvent (CloudEvents 1.0, JSON format, structured mode). Its data is the document. */
-function cloudEventOf(item: SinkDocument, urls: MessageUrls) {
-  return {
-    specversion: '1.0',
-    id: item.id,
-    source: sourceOf(urls),
-    type: `${cloudEventTypePrefix}${item.event}`,
-    subject: item.productId,
-    time: item.notificationDate ?? item.receivedAt,
-    datacontenttype: 'application/json',
-    data: item,
-  };
-}
-
-/** Identifies this receiver. The id of a document is unique within it. */
-function sourceOf({ receiver }: MessageUrls): string {
-  return receiver ?? 'urn:earshot:receiver';
-}
+import { sourceOf } from './cloudevents.ts';
+import { type NotificationDocument, viewOf } from './document.ts';
+import type { MessageContext } from './formats.ts';
 
 /** Maximum size of a WIS2 message (WNM 1, /req/core/message_size). */
 const wis2BytesMax = 8_192;
 
 /**
- * Builds a WIS2 Notification Message (WNM 1, https://wmo-im.github.io/wis2-notification-message) as JSON. The id depends
- * only on the document, so that a repeated delivery has the same one. A footprint that does not fit into the maximum
- * size, or that is not a single polygon or point, is omitted: the standard requires a null geometry then.
+ * Returns the message. Its id depends only on the document, so that a repeated delivery has the same one. A footprint that
+ * does not fit into the maximum size, or that is not a single polygon or point, is omitted: the standard requires a null
+ * geometry then.
  */
-function wis2Text(item: SinkDocument, context: MessageContext): string {
-  const view = viewOf(item);
-  const message = wis2Message(item, view, context);
-  const text = JSON.stringify(message);
-  if (Buffer.byteLength(text) <= wis2BytesMax) return text;
-  return JSON.stringify({ ...message, geometry: null });
+export function wis2Message(document: NotificationDocument, context: MessageContext) {
+  const message = completeMessage(document, viewOf(document), context);
+  const isSmall = Buffer.byteLength(JSON.stringify(message)) <= wis2BytesMax;
+  return isSmall ? message : { ...message, geometry: null };
 }
 
-function wis2Message(
-  item: SinkDocument,
+function completeMessage(
+  item: NotificationDocument,
   view: ProductView,
   { urls, nowUs, metadataId }: MessageContext,
 ) {

@@ -1,14 +1,16 @@
 /**
- * SIGKILL of receivers and of a NATS server under load. A web service refuses some webhooks the first time. No
- * notification is lost, few are delivered twice, and the next receiver continues.
+ * SIGKILL of receivers and of a NATS server under load. Web services refuse some webhooks and batches the first time. No
+ * notification is lost, at most those in flight are delivered twice, and the next receiver continues.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
-import { startHook } from '../features/sinks/hook-server.ts';
+import { type HookAnswer, startHook } from '../features/sinks/hook-server.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
+import { startBroker } from '../features/sinks/simulated-broker.ts';
+import { startStacServer } from '../features/sinks/stac-server.ts';
 import { collect, notification } from '../helpers/deliveries.ts';
 import {
   createClient,
@@ -21,7 +23,8 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 
 const kills = times(4, 18);
-const concurrency = { webhook: 8, command: 4 };
+const concurrency = { webhook: 8, command: 4, batch: 2, catalogue: 4, broker: 8 };
+const batch = { items: 20, seconds: 1 };
 /** Appends its input line to the file in its argument; refuses positions that end with 6. */
 const act = `IFS= read -r line || exit 75
 case "$line" in *'"position":'*6,'"subscription"'*) exit 1;; esac
@@ -65,23 +68,26 @@ function createCatalogue({ ca }: ReceiverContext) {
   return { pushTo, created: () => next - 1, isAllStored: () => open.length === 0 };
 }
 
-/** A web service that refuses some webhooks, or fails, the first time. */
-async function startService() {
+/** A web service that refuses some requests, or fails, the first time. */
+async function startService(read: (body: string) => Taken[]) {
   const taken: Taken[] = [];
   const failed = new Set<string>();
-  const { url } = await startHook({
-    answer: ({ data }, response) => {
-      const { id, position } = data;
-      const status = position % 23 === 0 ? 400 : 500;
-      if (!failed.has(id) && (position % 23 === 0 || position % 13 === 0)) {
-        failed.add(id);
-        return void response.writeHead(status).end();
-      }
-      return void taken.push(data);
-    },
-  });
+  const answer: HookAnswer = ({ body }, response) => {
+    const items = read(body);
+    const fault = items.find(
+      ({ id, position }) => !failed.has(id) && (position % 23 === 0 || position % 13 === 0),
+    );
+    if (fault === undefined) return void taken.push(...items);
+    failed.add(fault.id);
+    return void response.writeHead(fault.position % 23 === 0 ? 400 : 500).end();
+  };
+  const { url } = await startHook({ answer });
   return { url, taken };
 }
+
+/** CloudEvents have no position, but their id has. */
+const readEvents = (body: string): Taken[] =>
+  JSON.parse(body).map(({ id }: { id: string }) => ({ id, position: Number(id.split('_')[1]) }));
 
 it.skipIf(!hasNats)(
   `delivers every notification despite ${kills} kills of receivers and a sink (needs nats-server)`,
@@ -92,13 +98,22 @@ it.skipIf(!hasNats)(
     const commandFile = join(folder, 'by-command');
     const nats = await startNats();
     await nats.addStream(['earshot.products']);
-    const service = await startService();
+    const service = await startService((body) => [JSON.parse(body).data]);
+    const batches = await startService(readEvents);
+    const catalogueApi = await startStacServer();
+    const broker = await startBroker();
     const sinks = {
       nats: {
         nats: { servers: [nats.server], subject: 'earshot.products' },
         ...{ from: 'start', concurrency: 32, attempts: 1 },
       },
       webhook: { webhook: service.url, from: 'start', concurrency: concurrency.webhook },
+      batch: {
+        ...{ webhook: batches.url, format: 'cloudevents', batch },
+        ...{ from: 'start', concurrency: concurrency.batch },
+      },
+      broker: { mqtt: { url: broker.url }, from: 'start', concurrency: concurrency.broker },
+      catalogue: { stac: catalogueApi.url, from: 'start', concurrency: concurrency.catalogue },
       command: {
         command: ['sh', '-c', act, commandFile],
         ...{ from: 'start', concurrency: concurrency.command, attempts: 1, events: ['modified'] },
@@ -141,8 +156,9 @@ it.skipIf(!hasNats)(
     const modified = rows.filter(({ event }) => event === 'modified').map((row) => row.position);
     const refused = modified.filter((position) => position % 10 === 6);
     expect(refused.length).toBeGreaterThan(5);
+    const names = Object.keys(sinks);
     const left = async () => {
-      const cursors = ['nats', 'webhook', 'command'].map((sink) => reader.cursor(`sink:${sink}`));
+      const cursors = names.map((sink) => reader.cursor(`sink:${sink}`));
       const counts = await reader.sinks.counts();
       return {
         cursors: await Promise.all(cursors),
@@ -151,8 +167,15 @@ it.skipIf(!hasNats)(
       };
     };
     const last = all.at(-1);
-    const dead = [`command ${refused.length}`, 'nats 0', 'webhook 0'];
-    const none = { cursors: [last, last, last], waiting: 0, dead };
+    const dead = [
+      'batch 0',
+      'broker 0',
+      'catalogue 0',
+      `command ${refused.length}`,
+      'nats 0',
+      'webhook 0',
+    ];
+    const none = { cursors: names.map(() => last), waiting: 0, dead };
     await expect.poll(left, { timeout: 60_000 }).toEqual(none);
     const letters = await collect(reader.sinks.items({ sink: 'command', state: 'dead' }));
     await reader.close();
@@ -163,12 +186,25 @@ it.skipIf(!hasNats)(
     const byCommand = lines.split('\n').map((line): Taken => JSON.parse(line));
     expect(missing(all, service.taken)).toEqual([]);
     expect(missing(all, byNats)).toEqual([]);
+    expect(missing(all, batches.taken)).toEqual([]);
+    const byBroker = broker.published.map(({ payload }): Taken => JSON.parse(String(payload)));
+    expect(missing(all, byBroker)).toEqual([]);
+    expect(doubles(byBroker)).toBeLessThanOrEqual(killed * concurrency.broker);
     expect(missing(modified, byCommand)).toEqual(refused);
     expect(letters.map(({ position }) => position).toReversed()).toEqual(refused);
     // NATS removes duplicates; the others may get deliveries in flight again.
     expect(doubles(byNats)).toBe(0);
     expect(doubles(service.taken)).toBeLessThanOrEqual(killed * concurrency.webhook);
     expect(doubles(byCommand)).toBeLessThanOrEqual(killed * concurrency.command);
+    const inBatches = killed * concurrency.batch * batch.items;
+    expect(doubles(batches.taken)).toBeLessThanOrEqual(inBatches);
+    // Each notification is one change, and each repetition replaces the item.
+    const changes = catalogueApi.answered.filter(({ status }) => status === 200 || status === 201);
+    const repeated =
+      changes.filter(({ request }) => request.includes('/items')).length - all.length;
+    expect(catalogueApi.items()).toHaveLength(50);
+    expect(repeated).toBeGreaterThanOrEqual(0);
+    expect(repeated).toBeLessThanOrEqual(killed * concurrency.catalogue);
   },
   180_000,
 );

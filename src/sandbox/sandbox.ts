@@ -25,10 +25,12 @@ import {
 } from './delivery/notification.ts';
 import { createQueues } from './delivery/queue.ts';
 import { createInference } from './inference.ts';
+import { type Contents, createContents } from './products/content.ts';
 import { createProductGenerator, readProductRecords } from './products/product-generator.ts';
 import { createLedger } from './publishing/ledger.ts';
 import { createPublisher, type SimulatedPeriod } from './publishing/publisher.ts';
 import { createServiceApp, type LoggedRequest } from './services/catalogue.ts';
+import { createDownloads } from './services/downloads.ts';
 import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
 import {
   createLiveSettings,
@@ -98,7 +100,9 @@ export async function startSandbox(options: SandboxOptions) {
   };
 }
 
-function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, signal: AbortSignal) {
+type CheckedOptions = ReturnType<typeof sandboxOptionsSchema.parse>;
+
+function createParts(options: CheckedOptions, signal: AbortSignal) {
   const { seed, account, past } = options;
   // Separate generators, so that draws for one purpose do not shift those for another.
   const randomOf = (purpose: number) => createRandom(seed ^ (0x5eed_0000 + purpose));
@@ -124,9 +128,10 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
     ...{ ...options, ...common, signal, seed: seed ^ 0x5eed_0003 },
     onDelivered: subscriptions.delivered,
   });
+  const contents = options.contentBytes ? createContents(options.contentBytes) : undefined;
   const publisher = createPublisher({
     ...{ ...options, clock, ledger, dispatcher, random: randomOf(4) },
-    source: createSource(options),
+    source: createSource(options, contents),
     startAfter: subscriptions.firstRunning,
     notify: (entry) => {
       const { event, product, atMs } = entry;
@@ -144,7 +149,8 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
     },
   });
   return {
-    ...{ ...common, ledger, queues, subscriptions, publisher },
+    ...{ ...common, ledger, queues, subscriptions, publisher, contents },
+    downloads: createDownloads(liveSettings),
     provider: createIdentityProvider({ ...common, account, random: randomOf(5) }),
     random: randomOf(6),
     /** The last requests to the catalogue and the identity provider. */
@@ -158,9 +164,9 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
 }
 
 /** Records from a file are published unmodified, with their own dates; the generator makes later changes. */
-function createSource({ seed, recordsFile }: { seed: number; recordsFile?: string | undefined }) {
+function createSource({ seed, recordsFile }: CheckedOptions, contents?: Contents) {
   const generator = createProductGenerator({ seed });
-  if (recordsFile === undefined) return generator;
+  if (recordsFile === undefined) return contents?.filled(generator) ?? generator;
   const remaining = readProductRecords(recordsFile).values();
   return { ...generator, next: () => remaining.next().value };
 }
@@ -177,6 +183,8 @@ function controlsOf(parts: ReturnType<typeof createParts>, signal: AbortSignal) 
     /** Returns every notification in the order of publication. */
     entries: record.entries,
     events: ledger.events,
+    /** Returns counts of downloads by HTTP and from the object store. */
+    downloads: parts.downloads.totals,
     /** Returns copies of the account's subscriptions without credentials, oldest first. */
     subscriptions: () => subscriptions.list().map(viewOf),
     /** Adds a subscription as another client would. Throws SubscriptionRefusal and SandboxConfigurationError. */
@@ -210,6 +218,7 @@ const operations: Readonly<Record<string, string>> = {
   'GET /events': "The catalogue's events as JSON lines, each with its deliveries.",
   'GET /subscriptions': "The account's subscriptions, without credentials.",
   'GET /queues': 'Lengths of the queues of pull subscriptions.',
+  'GET /downloads': 'Counts of downloads by HTTP and from the object store.',
   'GET /requests': 'The last requests to the catalogue and the identity provider.',
   'GET /inference/totals': 'Counts of the requests to the inference service.',
   'POST /clock': 'Moves the time forward: {"advanceMs":60000}',
@@ -248,6 +257,7 @@ function createControlApp(sandbox: Controlled): Hono {
     '/totals': sandbox.totals,
     '/subscriptions': sandbox.subscriptions,
     '/queues': sandbox.queues,
+    '/downloads': sandbox.downloads,
     '/requests': sandbox.requests,
     '/inference/totals': sandbox.inference.totals,
   };

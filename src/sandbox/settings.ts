@@ -128,6 +128,15 @@ const queueFaults = [
 ] as const;
 export type QueueFault = (typeof queueFaults)[number];
 
+/** Faults of a download, by HTTP or from the object store: at most one each. */
+export const downloadFaults = [
+  'rateLimited', // Status 429, as for too many downloads; from the object store 503.
+  'serverError', // Status 500.
+  'offline', // The product is offline: `offlineStatus`; from the object store 403.
+  'connectionCut', // The connection closes in the middle.
+  'wrongByte', // One byte is wrong, so that the checksum does not match.
+] as const;
+
 /** Settings of the catalogue and the identity provider. */
 export const serviceSettingsSchema = z.strictObject({
   /** Maximum numbers of running and of all subscriptions of the account, pull included. */
@@ -163,6 +172,16 @@ export const serviceSettingsSchema = z.strictObject({
   readOfPaused: z.enum(['allow', 'refuse']).default('allow'),
   /** Number of next Reads and Acks with each fault; counts down. */
   nextQueueCalls: numberForEach(queueFaults, count),
+  /** Maximum number of concurrent downloads, by HTTP and from the object store together. */
+  downloadsMax: z.int().min(1).max(1_000).default(4),
+  /** Maximum speed of a download; null: unlimited. */
+  downloadBytesPerSecond: z.int().min(100).nullable().default(null),
+  /** Downloads can begin in the middle (Range). The documentation of the service does not say so. */
+  downloadRanges: z.boolean().default(true),
+  /** Status of an offline product (not documented). */
+  offlineStatus: errorStatus.default(404),
+  /** Number of next downloads with each fault; counts down. */
+  nextDownloads: numberForEach(downloadFaults, count),
 });
 export type ServiceSettings = Readonly<z.output<typeof serviceSettingsSchema>>;
 export type ServiceSettingsInput = z.input<typeof serviceSettingsSchema>;
@@ -186,6 +205,9 @@ export type LiveInferenceSettings = LiveSettings<typeof inferenceSettingsSchema>
 
 /** Default name and password of the account. */
 export const accountDefault = 'sandbox';
+
+/** Keys of the object store. */
+export const demoKeys = { access: 'sandbox-access', secret: 'sandbox-secret' } as const;
 
 /** Project of the key that is given to users. */
 export const demoProject = {
@@ -217,6 +239,8 @@ export const sandboxOptionsSchema = z.strictObject({
   trustedCaPems: z.array(z.string().refine(isCertificate, 'not a PEM certificate')).default([]),
   /** JSON Lines file of product records to publish instead of generated products. */
   recordsFile: z.string().min(1).optional(),
+  /** Size of the content of each generated product (default: no content, so no downloads). */
+  contentBytes: z.int().min(1).max(100_000_000).optional(),
   /** 32-bit integer; the same seed gives the same products and faults. */
   seed: z.int32().default(1),
   /** Number of products to publish by rate (default: all records of the file, or unlimited). */

@@ -10,6 +10,7 @@ import { printable } from '../../core/terms/text.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import {
   accountDefault,
+  demoKeys,
   demoProject,
   type Faults,
   noFaults,
@@ -21,6 +22,7 @@ interface SandboxFlags {
   products?: number;
   rate: number;
   seed: number;
+  content?: number;
   fault?: Partial<Faults>;
   control: string;
   service: string;
@@ -35,6 +37,7 @@ export const sandboxCommand = defineCommand('sandbox', {
       .option('--products <number>', 'number of products (default: unlimited)', wholeNumber(1))
       .option('--rate <number>', 'number of products per second', positiveNumber, 1)
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1)
+      .option('--content <bytes>', 'size of each product, for downloads', wholeNumber(1))
       .option('--fault <name=rate>', 'rate of one fault, 0 to 1 (repeatable)', addFault)
       .option('--control <host:port>', 'address of the control interface', '127.0.0.1:8090')
       .option(
@@ -54,6 +57,8 @@ products of the last 100,000 events.
 The inference service imitates a model: the answer repeats names of facts. Projects, keys, models:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
   ${otherProject.name}, key ${otherProject.key}: ${otherProject.models.join(', ')}
+With --content, the service answers downloads: HTTP with a token, and S3 in the bucket eodata, with
+the key ${demoKeys.access} and the secret ${demoKeys.secret}. The record has the MD5.
 The control interface lists its operations at /. PATCH changes /faults, /service and /inference.
 The last line of output has the totals. "published" counts the notifications that the subscriptions
 expect. Unacknowledged entries of queues are "pending", and the sandbox does not wait for them.
@@ -96,7 +101,7 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     ...{ seed: flags.seed, ratePerSecond: flags.rate, modifiedShare: 0.2, deletedShare: 0.1 },
     ...{ controlListen: flags.control, serviceListen: flags.service },
     ...{ inferenceListen: flags.inference, now: () => io.nowUs() / 1000 },
-    ...{ faults: flags.fault, count },
+    ...{ faults: flags.fault, count, contentBytes: flags.content },
     trustedCaPems: trust === undefined ? [] : [readTrust(io, trust)],
     onSettled: ({ outcome, event, productName, reason }) => {
       const { lost, connectionFails, answerLost } = running.faults.current();

@@ -15,9 +15,12 @@ import {
   unknownProduct,
 } from '../../filter/odata.ts';
 import type { Random, SandboxClock } from '../clock.ts';
+import { bucket } from '../products/content.ts';
 import type { Ledger } from '../publishing/ledger.ts';
 import { queryFaults, takeNext } from '../settings.ts';
-import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
+import { type DownloadServices, productDownloads } from './downloads.ts';
+import { createIdentityApp, realmPath } from './identity.ts';
+import { createObjectStoreApp } from './object-store.ts';
 import {
   bearerOf,
   type ErrorForm,
@@ -34,9 +37,8 @@ import {
   unavailable,
 } from './subscription-api.ts';
 
-interface ServiceAppOptions extends SubscriptionServices {
+interface ServiceAppOptions extends SubscriptionServices, DownloadServices {
   readonly ledger: Ledger;
-  readonly provider: IdentityProvider;
   readonly clock: Pick<SandboxClock, 'now'>;
   /** The last 1,000 requests, oldest first. */
   readonly requests: LoggedRequest[];
@@ -84,7 +86,9 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
     context.set('logged', logged);
     context.set('requestId', requestId);
     await next();
-    if (context.env.outgoing.destroyed) return;
+    const { outgoing } = context.env;
+    if (outgoing.headersSent && !outgoing.destroyed) logged.status = outgoing.statusCode;
+    if (outgoing.headersSent || outgoing.destroyed) return;
     // Otherwise Node would send the real time.
     context.header('Date', new Date(clock.now()).toUTCString());
     // The catalogue sends request-id in every answer.
@@ -98,12 +102,15 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
     return writeAnswer(tooLarge, env.outgoing);
   };
   app.use(bodyLimit({ maxSize: bodyBytesMax, onError }));
+  app.use(`${cataloguePath}/*`, productDownloads(options));
   app.all(`${cataloguePath}/*`, async (context) => {
     const form = { settings: liveSettings.current(), requestId: context.get('requestId') };
     const answer = await answerTo(context, options).catch((error) => refusalAnswer(error, form));
     return writeAnswer(answer, context.env.outgoing);
   });
   app.route(realmPath, createIdentityApp(provider, liveSettings));
+  const { contents } = options;
+  if (contents !== undefined) app.route(`/${bucket}`, createObjectStoreApp(contents, options));
   // Its real status is not known.
   app.notFound(({ env }) => writeAnswer(plainError(404, invalidPath), env.outgoing));
   // Only testers use the sandbox, so the cause is shown.

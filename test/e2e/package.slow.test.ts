@@ -115,6 +115,8 @@ describe('the tarball', () => {
       'examples/alerts/README.md',
       'examples/alerts/chat.py',
       'examples/alerts/mail.py',
+      'examples/download/README.md',
+      'examples/download/download.py',
       'examples/knative/README.md',
       'examples/knative/earshot.config.ts',
       'examples/knative/trigger.yaml',

@@ -36,6 +36,8 @@ it.each([
   ['--control 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
   ['--service 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
   ['--rate 20000', /rate/],
+  ['--content 0', /1 or more/],
+  ['--content 100000001', /contentBytes/],
 ])('the sandbox %s exits 2 with a correction', async (line, message) => {
   const argv = ['sandbox', ...replaced(control, line.split(' '))];
   const { code, out, err } = await runCommand(argv, { env });

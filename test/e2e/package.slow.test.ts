@@ -123,6 +123,8 @@ describe('the tarball', () => {
       'examples/mounted-receiver/README.md',
       'examples/mounted-receiver/app.ts',
       'examples/mounted-receiver/package.json',
+      'examples/pgstac/README.md',
+      'examples/pgstac/earshot.config.ts',
       'examples/python/README.md',
       'examples/python/cloud_free.py',
       'examples/typescript/README.md',

@@ -21,7 +21,14 @@ interface Answered {
 /** Returns a status instead of serving the request; undefined serves it. May wait. */
 type Before = (request: string) => number | undefined | Promise<number | undefined>;
 
-export async function startStacServer(options: { conformsTo?: string[]; token?: string } = {}) {
+/** `missingStatus`: answer to an item whose collection is missing. */
+interface Options {
+  conformsTo?: string[];
+  token?: string;
+  missingStatus?: number;
+}
+
+export async function startStacServer(options: Options = {}) {
   const {
     conformsTo = ['https://api.stacspec.org/v1.0.0/ogcapi-features/extensions/transaction'],
   } = options;
@@ -48,7 +55,8 @@ export async function startStacServer(options: { conformsTo?: string[]; token?: 
       return [201];
     }
     const items = collections.get(name);
-    if (items === undefined || kind !== 'items') return [404];
+    if (kind !== 'items') return [404];
+    if (items === undefined) return [method === 'POST' ? (options.missingStatus ?? 404) : 404];
     if (method === 'POST' && id === '') return [put(items, name, body, false)];
     if (method === 'PUT')
       return JSON.parse(body).id === id ? [put(items, name, body, true)] : [400];

@@ -90,6 +90,9 @@ const collectionUrl = (url: string, { collection }: Item) =>
 /** Links that a STAC API adds to its items itself. */
 const ownLinks = new Set(['self', 'root', 'parent', 'collection']);
 
+/** Statuses of an item whose collection is missing; pgstac reports a violated foreign key. */
+const missingCollection = new Set([404, 424]);
+
 interface Context {
   item: Item;
   signal: AbortSignal;
@@ -106,7 +109,7 @@ async function write(
   const content = { headers: geoJson, body: JSON.stringify({ ...item, links }) };
   const create = { method: 'POST', url: items, ...content };
   let { status, answer } = await client.send(create, signal);
-  if (status === 404) {
+  if (missingCollection.has(status)) {
     const created = await createCollection(client, { url, createCollections }, { item, signal });
     if (created.kind !== 'acknowledged') return created;
     ({ status, answer } = await client.send(create, signal));

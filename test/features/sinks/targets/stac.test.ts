@@ -14,30 +14,33 @@ const sceneId = productName.replace('.SAFE', '');
 const scene = { ...sinkDocument, productId: 'p-1', productName, value: { Name: productName } };
 
 describe('a STAC API', () => {
-  it('has the newest state of each product, whose collection is created first', async () => {
-    const server = await startStacServer();
-    const { accept, start, isDone, items } = await openSinkContext();
-    await accept({ ProductId: 'p-1' });
-    await accept({ ProductId: 'p-1', SubscriptionEvent: 'modified' });
-    await accept({ ProductId: 'p-2' });
-    await accept({ ProductId: 'p-2', SubscriptionEvent: 'deleted' });
-    await accept({ ProductId: 'p-3', SubscriptionEvent: 'deleted' });
-    start(definition(stacTarget(server.url), { message: own }));
-    await expect.poll(() => isDone()).toBe(true);
-    expect(await items('dead')).toEqual([]);
-    expect(server.items().map(({ id }) => id)).toEqual(['p-1']);
-    expect(server.collections()).toHaveLength(1);
-    const requests = (id: string) =>
-      server.requests().filter((one) => one.includes(`/items/${id} `) && !one.startsWith('GET'));
-    const items1 = `/collections/${server.collections()[0]}/items`;
-    expect(requests('p-1')).toEqual([`PUT ${items1}/p-1 200`]);
-    expect(requests('p-2')).toEqual([`DELETE ${items1}/p-2 204`]);
-    expect(requests('p-3')).toEqual([`DELETE ${items1}/p-3 404`]);
-    // The API adds its own links.
-    const rels = server.items()[0]?.links.map(({ rel }) => rel);
-    expect(rels).toContain('via');
-    expect(rels).not.toContain('self');
-  });
+  it.each([404, 424])(
+    'has the newest state of each product, whose collection is created first (status %i)',
+    async (missingStatus) => {
+      const server = await startStacServer({ missingStatus });
+      const { accept, start, isDone, items } = await openSinkContext();
+      await accept({ ProductId: 'p-1' });
+      await accept({ ProductId: 'p-1', SubscriptionEvent: 'modified' });
+      await accept({ ProductId: 'p-2' });
+      await accept({ ProductId: 'p-2', SubscriptionEvent: 'deleted' });
+      await accept({ ProductId: 'p-3', SubscriptionEvent: 'deleted' });
+      start(definition(stacTarget(server.url), { message: own }));
+      await expect.poll(() => isDone()).toBe(true);
+      expect(await items('dead')).toEqual([]);
+      expect(server.items().map(({ id }) => id)).toEqual(['p-1']);
+      expect(server.collections()).toHaveLength(1);
+      const requests = (id: string) =>
+        server.requests().filter((one) => one.includes(`/items/${id} `) && !one.startsWith('GET'));
+      const items1 = `/collections/${server.collections()[0]}/items`;
+      expect(requests('p-1')).toEqual([`PUT ${items1}/p-1 200`]);
+      expect(requests('p-2')).toEqual([`DELETE ${items1}/p-2 204`]);
+      expect(requests('p-3')).toEqual([`DELETE ${items1}/p-3 404`]);
+      // The API adds its own links.
+      const rels = server.items()[0]?.links.map(({ rel }) => rel);
+      expect(rels).toContain('via');
+      expect(rels).not.toContain('self');
+    },
+  );
 
   it('accepts a repetition of each state', async () => {
     const server = await startStacServer();

@@ -2,7 +2,7 @@
 
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { notificationAt } from '../../core/terms/ports.ts';
-import { compileMatcher, documentOf, recordOf } from '../messages/document.ts';
+import { compileMatcher, documentOf, type Match, recordOf } from '../messages/document.ts';
 import { type Message, messageWriter } from '../messages/formats.ts';
 import { type AttemptAnswer, createOutcomes, type Outcomes, type Settlement } from './outcomes.ts';
 import type { SinkDefinition } from './registry.ts';
@@ -157,10 +157,12 @@ function createPrepare({ definition, context, signal }: DeliveryOptions) {
         outcome: { id, outcome: 'dead', error: 'The notification is not in the log.' },
       };
     }
+    let match: Match = 'selected';
     try {
       const record = recordOf(await log.body(position), row);
       // The items of a replay were requested explicitly. The rules may have changed since the item was queued.
-      if (replayId !== null || (await matches(row, record)) === 'selected') {
+      if (replayId === null) match = await matches(row, record);
+      if (match === 'selected') {
         return { item, message: await write(documentOf({ row, record, sink, replayId })) };
       }
     } catch (err) {
@@ -169,7 +171,7 @@ function createPrepare({ definition, context, signal }: DeliveryOptions) {
       return { item, outcome: failureOf(err) };
     }
     logger.info({ sink, item: id, position }, 'dropped an item that no longer matches the sink');
-    return { item, outcome: { id, outcome: 'dropped' } };
+    return { item, outcome: { id, outcome: match === 'tooOld' ? match : 'dropped' } };
   };
 }
 

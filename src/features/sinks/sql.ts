@@ -245,6 +245,7 @@ function remove(database: Database, { id, outcome }: Settled, atUs: number): voi
   const sql = 'DELETE FROM sink_item WHERE id = ? RETURNING sink';
   const sink = prepared<[number], string>(database, sql).pluck().get(id);
   if (sink === undefined || outcome === 'dropped') return;
+  if (outcome === 'tooOld') return void prepared(database, addTooOld).run({ sink, tooOld: 1 });
   prepared(
     database,
     `INSERT INTO sink_delivery (sink, delivered, last_at_us) VALUES (@sink, 1, @atUs)

@@ -172,12 +172,12 @@ export interface Sinks extends SinkReader {
   }): Promise<boolean>;
   /**
    * Records results of delivery attempts. Removes an acknowledged item and counts it as delivered; removes a `dropped`
-   * one, which no longer matches the rules of the sink. `counts` and `dead` increase the attempts. Ignores items that are
+   * one, which no longer matches the rules of the sink, and counts one that is `tooOld`. `counts` and `dead` increase the attempts. Ignores items that are
    * gone, and dead letters that would fail again.
    */
   settle(
     results: readonly (
-      | { id: number; outcome: 'acknowledged' | 'dropped' }
+      | { id: number; outcome: 'acknowledged' | 'dropped' | 'tooOld' }
       | {
           id: number;
           outcome: 'postponed';

@@ -3,6 +3,7 @@
  * and replays.
  */
 import { describe, expect, it, vi } from 'vitest';
+import { dayUs } from '../../../src/core/terms/dates.ts';
 import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import { sinkWaitingMax } from '../../../src/features/sinks/terms.ts';
@@ -140,13 +141,51 @@ describe('a sink', () => {
   });
 });
 
+/** A record of a product that was published this many days after the end of sensing. */
+const aged = (days: number, name = 'S2A_1') => ({
+  ...record(name),
+  ContentDate: { Start: '2025-12-31T23:00:00Z', End: '2026-01-01T00:00:00Z' },
+  PublicationDate: new Date(Date.UTC(2026, 0, 1 + days)).toISOString(),
+});
+
+describe('the maximum age of a sink', () => {
+  const maxAgeUs = 30 * dayUs;
+
+  it('leaves out older products, counts those that match, also after a restart and in a replay', async () => {
+    const { accept, startSink, isDone, store, hook, replay, isReplayed } = await openHookContext();
+    const tooOld = async () => (await store.sinks.counts())[0]?.tooOld;
+    const { PublicationDate: _, ...undated } = aged(31, 'S2A_5');
+    for (const value of [aged(1), aged(31), aged(30), aged(400), undated, aged(31, 'S1A_6')])
+      await accept({ value });
+    await accept({ value: null });
+    const rules = { maxAgeUs, filter: "not startswith(Name,'S1')" };
+    const first = startSink({ ...rules, filter: '' });
+    await isDone();
+    expect(hook.positions().toSorted()).toEqual([1, 3, 5, 7]);
+    expect(await tooOld()).toBe(3);
+    await first.stop();
+    hook.received.splice(0);
+    for (const value of [aged(31), aged(2), aged(31, 'S1A_10')]) await accept({ value });
+    startSink(rules);
+    await isDone();
+    expect(hook.positions()).toEqual([9]);
+    expect(await tooOld()).toBe(4);
+    hook.received.splice(0);
+    await replay({ lastPosition: 6 });
+    await isReplayed();
+    await isDone();
+    expect(hook.positions().toSorted()).toEqual([1, 3, 5]);
+    expect(await tooOld()).toBe(6);
+  });
+});
+
 /** Four notifications that wait for a sink that was down and has stopped. */
 async function openWaiting() {
   const context = await openHookContext(answering(500));
   const { accept, startSink, waiting, time, hook } = context;
   await accept({ value: { Name: 'S1A_1' } }, alps);
   await accept({ value: { Name: 'S2A_2' }, SubscriptionEvent: 'deleted' }, nile);
-  await accept({ value: { Name: 'S2A_3' } }, nile);
+  await accept({ value: aged(31, 'S2A_3') }, nile);
   await accept({ value: null, ProductName: 'S2A_4' }, nile);
   const first = startSink();
   await time.runUntil(async () => (await waiting()) === 4);
@@ -163,6 +202,14 @@ describe('an item that waited while the rules of its sink changed', () => {
     await isDone();
     expect([...new Set(hook.positions())].toSorted()).toEqual([2, 3]);
     expect(await items('dead')).toEqual([]);
+  });
+
+  it('is counted if it is too old by the new rules', async () => {
+    const { hook, startSink, isDone, store } = await openWaiting();
+    startSink({ maxAgeUs: dayUs, events: ['created'] });
+    await isDone();
+    expect([...new Set(hook.positions())].toSorted()).toEqual([1, 4]);
+    expect(await store.sinks.counts()).toMatchObject([{ tooOld: 1 }]);
   });
 
   it('is delivered nevertheless when a replay has queued it', async () => {

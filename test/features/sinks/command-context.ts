@@ -46,7 +46,11 @@ export async function openRefusedContext() {
   await withStore(context.dataDir, async (store) => {
     const atUs = nowUs - hourUs;
     const products = [1, 2, 3, 4].map((number) => `product-${number}`);
-    const [first = expect.fail(), ...others] = await queued(store, products, { sink: 'bus', atUs });
+    const [first = expect.fail(), ...others] = await queued(store, products, {
+      sink: 'bus',
+      atUs,
+      tooOld: 7,
+    });
     const refused = others.slice(0, 2);
     await store.sinks.settle([acknowledged(first)], atUs);
     const dead = refused.map(({ id }) => ({ id, outcome: 'dead', error: refusal }) as const);

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { renderReport } from '../../../src/core/page/render-report.ts';
+import { situationAt } from '../../../src/core/terms/evaluation.ts';
+import { evaluateSink, readSinks, sinkSection } from '../../../src/features/sinks/report.ts';
 import { sinkReader } from '../../../src/features/sinks/terms.ts';
 import { expectEnd, nowUs, printedJson, runCommand } from '../../helpers/fake-io.ts';
 import { withStore } from '../../helpers/filled-store.ts';
@@ -37,7 +40,7 @@ describe('earshot sinks list', () => {
       },
       {
         ...{ name: 'bus', target: 'webhook', isSetUp: true, position: 4, behind: 1 },
-        ...{ waiting: 1, failed: 0, dead: 2, isReplaying: false, delivered: 1 },
+        ...{ waiting: 1, failed: 0, dead: 2, isReplaying: false, delivered: 1, tooOld: 7 },
         ...{ lastDeliveredAt: queued, oldestWaitingAt: queued },
         ...{ oldestUndeliveredAt: queued, failingSince: null, lastError: refusal, fault: null },
         deadError: refusal,
@@ -48,6 +51,21 @@ describe('earshot sinks list', () => {
         evaluation: { level: 'ok', text: 'delivering' },
       },
     ]);
+  });
+
+  it('has the number of notifications that were left out, as the status and the page do', async () => {
+    const { earshot, dataDir } = await openRefusedContext();
+    const { sinks } = JSON.parse((await earshot('status --json')).out);
+    expect(sinks).toMatchObject([{ tooOld: 0 }, { name: 'bus', tooOld: 7 }]);
+    const delivery = { names: ['act', 'bus'], fault: null };
+    const states = await withStore(dataDir, (store) => readSinks(store, delivery));
+    const pages = states.map((sink) => {
+      const evaluation = evaluateSink(sink, situationAt(nowUs));
+      const section = sinkSection({ ...sink, evaluation }, { failed: [], dead: [] });
+      return String(renderReport({ title: 'Sinks', blocks: [section] }, nowUs));
+    });
+    expect(pages[0]).not.toContain('maxAge');
+    expect(pages[1]).toMatch(/left out \(maxAge\)<[^7]*>7</);
   });
 
   it('reports that there are none, and that no receiver delivers, until one does', async () => {

@@ -22,7 +22,13 @@ type Settled = Parameters<Sinks['settle']>[0][number];
 export async function queued(
   store: SinkStore,
   products: readonly string[],
-  options: { sink?: string; replayId?: number | null; upTo?: number; atUs?: number } = {},
+  options: {
+    sink?: string;
+    replayId?: number | null;
+    upTo?: number;
+    atUs?: number;
+    tooOld?: number;
+  } = {},
 ): Promise<SinkItem[]> {
   const { sink = 'act', replayId = null } = options;
   const replay = replayId === null ? null : await store.sinks.replay(sink);

@@ -1,7 +1,7 @@
 /** Explains filters line by line, and an empty result by its conditions. */
 
 import { formatDateUs } from '../core/terms/dates.ts';
-import { printable } from '../core/terms/text.ts';
+import { lengthText, printable } from '../core/terms/text.ts';
 import type { FilterTree, Geometry, Literal } from './filter-tree.ts';
 import { positionsOf } from './geometry/ring.ts';
 import { bboxOf, toShape } from './geometry/shape.ts';
@@ -67,7 +67,7 @@ function describeArea(geometry: Geometry): string {
 }
 
 /** Returns the conditions that are joined by "and", each as a query of its own. */
-function conditionsOf({ entity, filter, received, subscription }: ProductSelection) {
+function conditionsOf({ entity, filter, received, subscription, maxAgeUs }: ProductSelection) {
   const all = { entity, filter: null };
   const { fromUs, untilUs } = received ?? {};
   const times = [
@@ -81,6 +81,10 @@ function conditionsOf({ entity, filter, received, subscription }: ProductSelecti
   if (subscription !== undefined) {
     const condition = `subscription = ${printable(subscription)}`;
     found.push({ condition, selection: { ...all, subscription } });
+  }
+  if (maxAgeUs !== undefined) {
+    const condition = `published within ${lengthText(maxAgeUs)} of sensing`;
+    found.push({ condition, selection: { ...all, maxAgeUs } });
   }
   for (const term of termsOf(filter)) {
     const [first, ...others] = describeFilter(term).map((line) => line.trim());

@@ -36,6 +36,8 @@ export interface ProductQuery {
   received?: { fromUs?: number | undefined; untilUs?: number | undefined } | undefined;
   /** Limits products to those with a notification for this subscription. */
   subscription?: string | undefined;
+  /** Limits products to those published at most this long after the end of their sensing, as `isTooOld` does. */
+  maxAgeUs?: number | undefined;
   /** `defaultOrderOf` the entity by default. */
   order?: OrderTerm | readonly OrderTerm[] | undefined;
   /** Only products after this key, in the order. */
@@ -52,7 +54,7 @@ export interface ProductQuery {
 /** Conditions of a query, without order and page. */
 export type ProductSelection = Pick<
   ProductQuery,
-  'entity' | 'filter' | 'received' | 'subscription'
+  'entity' | 'filter' | 'received' | 'subscription' | 'maxAgeUs'
 >;
 
 /** Progress of the index. */

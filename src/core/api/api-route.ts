@@ -1,5 +1,6 @@
 /** An API route: its parameters and answer, used by the server and the OpenAPI document. */
 import { z } from 'zod';
+import { keptAge } from '../config/variables.ts';
 import { AppError } from '../terms/app-error.ts';
 import { dayUs, lostPlusAdvice, parseDate } from '../terms/dates.ts';
 
@@ -117,6 +118,12 @@ export const limitParameter = z.coerce
   .describe('Maximum number of rows per page, from 1 to 1,000.');
 
 export const flagParameter = z.enum(['true', 'false']).default('false');
+
+export const maxAgeParameter = keptAge
+  .optional()
+  .describe(
+    'Only products that were published at most this long after the end of their sensing, such as 30d or 36h, or whose dates are unknown.',
+  );
 
 export const positionParameter = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 

@@ -1,5 +1,7 @@
 /** Flags shared by several commands, each with its help text. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { z } from 'zod';
+import { keptAge } from '../config/variables.ts';
 import { AppError } from '../terms/app-error.ts';
 import { durationUs, parseDate } from '../terms/dates.ts';
 import type { Io } from './io.ts';
@@ -54,6 +56,12 @@ export function addTableFlags(command: Command): Command {
   return command
     .option('--columns <names>', 'columns of a format such as table or csv (comma-separated)')
     .option('--wide', 'print full names and all columns, even on a narrow terminal');
+}
+
+/** `--max-age`. */
+export function maxAgeOption(): Option {
+  const text = 'maximum time from the end of sensing to publication, such as 30d or 36h';
+  return new Option('--max-age <age>', text).argParser(parsedBy(keptAge));
 }
 
 /** Help text of `--pull`. */
@@ -143,6 +151,15 @@ export function wholeNumber(min = 0): (text: string) => number {
       throw new InvalidArgumentError(`Use a whole number, ${min} or more.`);
     }
     return value;
+  };
+}
+
+/** Returns a parser for values of a setting. */
+export function parsedBy(schema: z.ZodType<number, string>): (text: string) => number {
+  return (text) => {
+    const parsed = schema.safeParse(text);
+    if (parsed.success) return parsed.data;
+    throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message)[0]}.`);
   };
 }
 

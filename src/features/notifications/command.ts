@@ -31,6 +31,7 @@ import {
   type FilterFlags,
   toQuery,
   warnOfUnknownEvents,
+  withMaxAge,
   writeNotifications,
 } from './output.ts';
 
@@ -82,6 +83,7 @@ Examples:
   $ earshot query --since 24h --event created                     products created since yesterday
   $ earshot query --name '*T32TQM*' --output csv > tiles.csv    notifications of one tile, as CSV
   $ earshot query --ack-id MTcyMQ== --body | jq .value.Footprint  footprint of one notification
+  $ earshot query --event created --max-age 30d --json             without reprocessed scenes
   $ earshot query --before 1201 --limit 50                        50 rows before position 1201`,
   needs: ['reader'],
   check: (flags: QueryFlags, io) => {
@@ -100,11 +102,12 @@ async function query(io: Io & Pick<Parts, 'reader'>, flags: QueryFlags): Promise
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
   const bounds = { afterPosition: after, beforePosition: before };
   const question = { ...toQuery(flags), ...bounds, order, limit };
-  const { subscription } = flags;
+  const { subscription, maxAge } = flags;
   const rows = io.reader.find({ subscription, limit: 1 });
   await requireSubscription(subscription, io.reader, rows);
-  if (flags.body) return writeBodies(io, question);
-  const { reader, stdout, stderr } = io;
+  const reader = withMaxAge(io.reader, maxAge);
+  if (flags.body) return writeBodies({ ...io, reader }, question);
+  const { stdout, stderr } = io;
   const options = { columns: columnsOf(flags), wide };
   const found = reader.find(question);
   const { count, last } = await writeNotifications(stdout, form, found, reader, options);

@@ -5,6 +5,7 @@ import {
   apiRoute,
   dateParameter,
   limitParameter,
+  maxAgeParameter,
   nextField,
   pageOf,
   positionParameter,
@@ -19,6 +20,7 @@ import {
   notificationSources,
 } from '../../core/terms/ports.ts';
 import { notificationSchema, toNotificationJson } from '../../core/terms/read-models.ts';
+import { withMaxAge } from './output.ts';
 
 const notificationJson = jsonSchemaOf(notificationSchema);
 
@@ -50,6 +52,7 @@ const query = z.strictObject({
   until: dateParameter
     .optional()
     .describe('End of the time range, exclusive, ISO 8601. UTC if the time has no time zone.'),
+  maxAge: maxAgeParameter,
   after: positionParameter.optional().describe('Only notifications with a higher position.'),
   before: positionParameter.optional().describe('Only notifications with a lower position.'),
   order: z.enum(['newest', 'oldest']).default('newest').describe('Sort order, by position.'),
@@ -66,8 +69,8 @@ function notificationsRoute(log: NotificationLog): ApiRoute {
     query,
     answer: z.object({ notifications: z.array(notificationJson), next: nextField }),
     respond: async (params, url, signal) => {
-      const { event, since, until, after, before, limit, ...same } = params;
-      const found = log.find({
+      const { event, since, until, maxAge, after, before, limit, ...same } = params;
+      const found = withMaxAge(log, maxAge).find({
         ...same,
         events: event,
         sinceUs: since,

@@ -1,7 +1,7 @@
 /** Flags that select notifications of the log, and their output in every format. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { addSpan, eventFlagText } from '../../core/cli/flags.ts';
+import { addSpan, eventFlagText, maxAgeOption } from '../../core/cli/flags.ts';
 import type { Io, Output } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-report.ts';
@@ -18,7 +18,9 @@ import { notificationFields, toNotificationJson } from '../../core/terms/read-mo
 import type { Column } from '../../core/terms/report.ts';
 import { subscriptionEvents } from '../../core/terms/subscription.ts';
 import { jsonOf, printable } from '../../core/terms/text.ts';
+import { isTooOld } from '../../filter/product-age.ts';
 import { factsOfRecord, type ProductCells } from '../../filter/product-facts.ts';
+import { productView } from '../../filter/product-view.ts';
 import { type ProductRecord, recordIn } from '../../filter/values.ts';
 import { cellsOfRecord, productColumns, timeColumn, type WithCells } from '../products/output.ts';
 
@@ -31,6 +33,7 @@ export interface FilterFlags {
   source?: string;
   since?: number;
   until?: number;
+  maxAge?: number;
   time: 'received' | 'notification';
 }
 
@@ -48,11 +51,13 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .addOption(
       new Option('--source <source>', 'source of the notification').choices(notificationSources),
     );
-  return addSpan(command, io, 'see --time').addOption(
-    new Option('--time <which>', 'time that --since and --until refer to')
-      .choices(['received', 'notification'])
-      .default('received'),
-  );
+  return addSpan(command, io, 'see --time')
+    .addOption(
+      new Option('--time <which>', 'time that --since and --until refer to')
+        .choices(['received', 'notification'])
+        .default('received'),
+    )
+    .addOption(maxAgeOption());
 }
 
 /** Converts the flags to a query of the log. */
@@ -60,6 +65,24 @@ export function toQuery(flags: FilterFlags): NotificationQuery {
   const { ackId, productId, name, event: events, subscription, source, time } = flags;
   const { since: sinceUs, until: untilUs } = flags;
   return { ackId, productId, name, events, subscription, source, time, sinceUs, untilUs };
+}
+
+/** Returns the log without notifications of products that are too old by their records. */
+export function withMaxAge<Log extends Pick<NotificationLog, 'find' | 'body'>>(
+  log: Log,
+  maxAgeUs: number | undefined,
+): Log {
+  if (maxAgeUs === undefined) return log;
+  const find = async function* ({ limit = Number.POSITIVE_INFINITY, ...query }: NotificationQuery) {
+    let found = 0;
+    for await (const row of log.find(query)) {
+      if (isTooOld(productView((await recordOf(row, log)) ?? {}), maxAgeUs)) continue;
+      yield row;
+      found += 1;
+      if (found >= limit) return;
+    }
+  };
+  return { ...log, find };
 }
 
 /** Warns about unknown event names, which may be typing errors or new events of the catalogue. */

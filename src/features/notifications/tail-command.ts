@@ -18,6 +18,7 @@ import {
   notificationCells,
   toQuery,
   warnOfUnknownEvents,
+  withMaxAge,
 } from './output.ts';
 
 /** Poll interval at the end of the log. */
@@ -126,7 +127,8 @@ async function startOf(flags: TailFlags, store: StoreReader): Promise<number> {
   if (limit === 0 || (since === undefined && limit === undefined)) return store.lastPosition();
   if (limit === undefined) return 0;
   let oldest: number | undefined;
-  for await (const row of store.find({ ...toQuery(flags), order: 'newest', limit })) {
+  const log = withMaxAge(store, flags.maxAge);
+  for await (const row of log.find({ ...toQuery(flags), order: 'newest', limit })) {
     oldest = row.position;
   }
   return oldest === undefined ? store.lastPosition() : oldest - 1;
@@ -158,7 +160,8 @@ async function print(
   };
   const query: NotificationQuery = toQuery(flags);
   const toLine = lineWriter(io, flags, store);
-  for await (const row of followLog({ log: store, query, afterPosition, wait, signal })) {
+  const log = withMaxAge(store, flags.maxAge);
+  for await (const row of followLog({ log, query, afterPosition, wait, signal })) {
     await writeForeign(io.stdout, await toLine(row));
     written = row.position;
     unstored += 1;

@@ -1,6 +1,7 @@
 /** Flags that select products. Each becomes a condition of the filter language. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { maxAgeOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { warn } from '../../core/cli/output.ts';
 import { readFilter } from '../../core/cli/row-forms.ts';
@@ -30,6 +31,7 @@ export interface ProductFlags extends ConditionFlags {
   filter?: string;
   sensed?: TimeRange;
   published?: TimeRange;
+  maxAge?: number;
   /** True without a time. */
   deleted?: true | TimeRange;
 }
@@ -52,6 +54,7 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
       range,
     )
     .option('--published <when>', 'time of publication (formats as for --sensed)', range)
+    .addOption(maxAgeOption())
     .option(
       '--deleted [when]',
       'search deleted products (optional: time of deletion; formats as for --sensed)',
@@ -156,9 +159,9 @@ export function compileFlags(
   flags: ProductFlags,
   io: Pick<Io, 'stderr' | 'env' | 'readFile'>,
 ): { entity: Entity; filter: FilterTree | null } {
-  const { deleted, published, filter } = flags;
+  const { deleted, published, maxAge, filter } = flags;
   const entity = deleted === undefined ? 'Products' : 'DeletedProducts';
-  if (deleted !== undefined && published !== undefined) {
+  if (deleted !== undefined && (published ?? maxAge) !== undefined) {
     throw new AppError(
       'usage',
       'The catalogue has no publication date for deleted products. Use --deleted 7d (deletion time) or --sensed.',

@@ -91,6 +91,7 @@ Examples:
   $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
   $ earshot query products --sensed 2026-11 --output geoparquet > month.parquet   one month
   $ earshot query products --area area.geojson --type S2MSI2A --count     count matches
+  $ earshot query products --sensed 7d.. --max-age 30d                    no reprocessed scenes
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"   offline`,
   check: refuseTerminal,
   run: queryProducts,
@@ -176,7 +177,7 @@ function readQuestion(
   flags: QueryProductsFlags,
   columns: readonly string[] | undefined,
 ): Question {
-  const { output: form, tile, orderby, since, until, limit } = flags;
+  const { output: form, tile, orderby, since, until, maxAge, limit } = flags;
   const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
   const { entity, filter } = compileFlags(known, io);
   const order = orderby === undefined ? usualOrder(entity, form) : parseOrder(orderby, entity);
@@ -184,6 +185,7 @@ function readQuestion(
     entity,
     filter,
     received: { fromUs: since, untilUs: until },
+    maxAgeUs: maxAge,
     order,
     limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
     // Output from the index alone is faster than with records.

@@ -8,6 +8,7 @@ import {
   dateParameter,
   flagParameter,
   limitParameter,
+  maxAgeParameter,
   nextField,
   withParameter,
 } from '../../core/api/api-route.ts';
@@ -86,6 +87,7 @@ const parameters = z.strictObject({
     .string()
     .optional()
     .describe('Only products with a notification for this subscription.'),
+  maxAge: maxAgeParameter,
   format: z
     .enum(['json', 'geojson', 'csv'])
     .optional()
@@ -227,7 +229,7 @@ function toQuery(
   params: z.output<typeof query>,
   format: 'json' | 'geojson' | 'csv',
 ): ProductQuery & { limit: number } {
-  const { orderby, direction, limit, since, until, subscription, cursor } = params;
+  const { orderby, direction, limit, since, until, subscription, maxAge, cursor } = params;
   const entity = entityOf(params);
   const order = { by: orderby ?? defaultOrderOf(entity).by, direction };
   const after = cursor === undefined ? undefined : readKey(cursor, { entity, order });
@@ -241,6 +243,7 @@ function toQuery(
     filter: params.bbox === undefined ? filter : withCondition(filter, params.bbox.tree),
     received: { fromUs: since, untilUs: until },
     subscription,
+    maxAgeUs: maxAge,
     order,
     after,
     limit,

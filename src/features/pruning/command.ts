@@ -1,8 +1,7 @@
 /** `earshot prune`: deletes the oldest notifications and frees their disk space. */
-import { InvalidArgumentError, Option } from 'commander';
-import type { z } from 'zod';
+import { Option } from 'commander';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
-import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/flags.ts';
+import { confirm, dryRunOption, jsonOption, parsedBy, yesOption } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { createProgressLine, isoTime, printJson } from '../../core/cli/output.ts';
 import { unknownName } from '../../core/cli/row-forms.ts';
@@ -23,12 +22,12 @@ export const pruneCommand = defineCommand('prune', {
       .option(
         '--older-than <age>',
         'minimum age of the deleted data (such as 365d or 52w)',
-        argument(keptAge),
+        parsedBy(keptAge),
       )
       .option(
         '--to-size <size>',
         'maximum size of earshot.db, such as 20GB or 512MiB',
-        argument(keptSize),
+        parsedBy(keptSize),
       )
       .option('--quarantine', 'also delete quarantined bodies of the same age')
       .addOption(
@@ -62,14 +61,6 @@ Examples:
   $ earshot prune --remove-reader downloads       remove the reader downloads`,
   run: runPrune,
 });
-
-function argument(schema: z.ZodType<number, string>): (text: string) => number {
-  return (text) => {
-    const parsed = schema.safeParse(text);
-    if (parsed.success) return parsed.data;
-    throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message)[0]}.`);
-  };
-}
 
 interface PruneFlags {
   /** Microseconds. */

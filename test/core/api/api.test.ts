@@ -60,6 +60,19 @@ describe('/api/notifications', () => {
     expect(answers).toHaveLength(3);
   });
 
+  it('gives every row of a product that is not too old once, by its links', async () => {
+    const value = (hours: number) => ({
+      ContentDate: { End: new Date(0).toISOString() },
+      PublicationDate: new Date(hours * 3_600_000).toISOString(),
+    });
+    const body = async (position: number) =>
+      Buffer.from(JSON.stringify({ value: value(position) }));
+    const context = await openConsole({ notifications: { ...createMemoryLog(rows), body } });
+    const answers = await follow(context, '/api/notifications?maxAge=9h&limit=4', nextOf);
+    const positions = answers.map((answer) => valuesIn('notifications', 'position', answer));
+    expect(positions).toEqual([[9, 8, 7, 6], [5, 4, 3, 2], [1]]);
+  });
+
   it('queries the log for the parameters', async () => {
     const noted: NotificationQuery[] = [];
     const context = await openConsole({ notifications: createMemoryLog(rows, noted) });
@@ -104,6 +117,7 @@ describe('/api/products', () => {
   it.each<[string, (name: string) => boolean, boolean]>([
     ["filter=contains(Name,'S')", (name) => name.includes('S'), true],
     ['orderby=PublicationDate&direction=asc', () => true, false],
+    ['maxAge=0h', () => false, true],
   ])('with %s returns each match once, by its links', async (search, matches, isReversed) => {
     const context = await openFilled(30, 4);
     const answers = await follow(context, `/api/products?limit=8&count=true&${search}`, nextOf);

@@ -20,6 +20,7 @@ import { collectionId, collectionOfView } from '../../../src/features/stac/colle
 import type { SummaryReader, SummaryRow } from '../../../src/features/summary/terms.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import type { Entity } from '../../../src/filter/filter-tree.ts';
+import { isTooOld } from '../../../src/filter/product-age.ts';
 import { factsOfRecord } from '../../../src/filter/product-facts.ts';
 import { type ProductView, productView } from '../../../src/filter/product-view.ts';
 import type {
@@ -258,10 +259,13 @@ export function createMemoryProducts(): MemoryProducts {
   const intact = () => {
     if (memory.failure) throw memory.failure;
   };
-  const matching = ({ entity, filter }: Pick<ProductQuery, 'entity' | 'filter'>) => {
+  const matching = ({ entity, filter, maxAgeUs }: ProductQuery) => {
     intact();
     const matches = filter === null ? () => true : compileFilter(filter);
-    return found[entity].filter(({ record }) => matches(productView(record)));
+    return found[entity].filter(({ record }) => {
+      const view = productView(record);
+      return matches(view) && !isTooOld(view, maxAgeUs ?? null);
+    });
   };
   const memory: MemoryProducts = {
     state: { indexedPosition: 0, lastPosition: 0 },

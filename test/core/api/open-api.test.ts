@@ -68,6 +68,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   time: ['notification', 'any'],
   since: ['2026-04-01T00:00:00Z', 'now'],
   until: ['2026-01-01', 'now'],
+  maxAge: ['36h', '36'],
   after: ['1', '-1'],
   before: ['9', 'x'],
   order: ['oldest', 'any'],

@@ -10,6 +10,7 @@ import {
   numbered,
   rawDelivery,
 } from '../../helpers/filled-store.ts';
+import { agedDeliveries } from './aged-deliveries.ts';
 
 /** Five notifications that differ in every field that a filter can use. */
 async function createVariedContext() {
@@ -98,6 +99,24 @@ describe('query', () => {
     expect(oldest.err).toMatch(/^2 rows\. Next page: --after 2\n$/);
     expect(await large.positions('query --order oldest --limit 2 --after 2')).toEqual([3, 4]);
     expect(await large.positions('query')).toHaveLength(60);
+  });
+});
+
+describe('query --max-age', () => {
+  it('leaves out notifications of older products before the limit, in every form', async () => {
+    const context = await filledContext(agedDeliveries());
+    const positions = (line: string) => context.positions(`query --max-age ${line}`);
+    expect(await positions('30d')).toEqual([6, 4, 3, 1]);
+    expect(await positions('30d --limit 2 --order oldest')).toEqual([1, 3]);
+    expect(await positions('30d --limit 1 --before 6')).toEqual([4]);
+    expect(await positions('12h --event created --limit 3')).toEqual([6, 4]);
+    const { out, err } = await context.earshot('query --max-age 30d --limit 3');
+    expect(out.trimEnd().split('\n')).toHaveLength(4);
+    expect(err).toMatch(/^3 rows\. Next page: --before 3\n$/);
+    const body = await expectEnd(context.earshot('query --max-age 30d --limit 2 --body'), 0);
+    expect(body.out.split('\n').map((line) => JSON.parse(line).AckId)).toEqual(['ack-6', 'ack-4']);
+    const refused = context.earshot('query --max-age 30');
+    await expectEnd(refused, 2, 'must be an age such as 365d, 52w or 36h');
   });
 });
 

@@ -10,6 +10,7 @@ import {
   withStore,
 } from '../../helpers/filled-store.ts';
 import { deliveryOf } from '../products/product-samples.ts';
+import { aged, agedDeliveries } from './aged-deliveries.ts';
 
 const toTheEnd = ['tail', '--no-follow'];
 
@@ -47,6 +48,18 @@ describe('tail', () => {
   ])('%s prints the positions %j', async (line, positions) => {
     const context = await createFourHours();
     expect(await context.positions(`tail --no-follow ${line}`.trim())).toEqual(positions);
+  });
+
+  it('leaves out notifications of older products, which do not count for -n', async () => {
+    const context = await filledContext(agedDeliveries());
+    const tail = 'tail --no-follow --max-age 30d';
+    expect(await context.positions(`${tail} --from start`)).toEqual([1, 3, 4, 6]);
+    expect(await context.positions(`${tail} -n 3`)).toEqual([3, 4, 6]);
+    const named = `${tail} --reader downloads`;
+    expect(await context.positions(`${named} --from start`)).toEqual([1, 3, 4, 6]);
+    await context.fill([40, 2].map((days, i) => delivery({ AckId: `n-${i}`, value: aged(days) })));
+    expect(await context.positions(named)).toEqual([8]);
+    expect(await context.positions(named)).toEqual([]);
   });
 
   it.each([

@@ -15,6 +15,7 @@ import { box, polygon } from '../../filter/geometry/places.ts';
 import { rowsOf } from '../../filter/table.ts';
 import { collect } from '../../helpers/deliveries.ts';
 import { expectEnd, expectRefusal, nowUs } from '../../helpers/fake-io.ts';
+import { filledContext } from '../../helpers/filled-store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { createProductContext, deliveryOf, guid, samples } from './product-samples.ts';
 
@@ -100,6 +101,9 @@ describe('query products', () => {
 
   it.each<[string[], string]>([
     [['-n', '2'], '43'],
+    [['--max-age', '4h'], '43'],
+    [['--max-age', '5h', '-n', '3'], '432'],
+    [['--max-age', '4h', '-n', '1', '--orderby', 'PublicationDate desc'], '3'],
     [['--orderby', 'contentdate/start', '--collection', 'S1,S2'], '213'],
     [['--orderby', 'PublicationDate  DESC', '--filter', 'Online eq true'], '312'],
   ])('as a command with %j prints %s', async (words, digits) => {
@@ -120,12 +124,20 @@ describe('query products', () => {
       --collection S2 --name S2A_MSI ¦ No product matches this condition: Name = 'S2A_MSI'.
       --collection S1 --type S2MSI1C ¦ No product matches all conditions together
       --collection S2 --until 2020-01-01 ¦ this condition: received before 2020-01-01T00:00:00.000000Z.
+      --max-age 4h --collection S2 ¦ No product matches all conditions together
       --deleted 2020 --collection S2 ¦ No deleted product matches this condition: DeletionDate <
     `),
   )('%s matches nothing: names the condition on stderr, and exits 0', async (flags, why = '') => {
     const { out, err } = await expectEnd(context.earshot(`query products ${flags}`), 0);
     expect(out).toBe('');
     expect(err).toContain(why);
+  });
+
+  it('names a maximum age that every product exceeds', async () => {
+    const old = await filledContext(samples.slice(0, 2).map(deliveryOf));
+    const { err } = await expectEnd(old.earshot('query products --max-age 4h'), 0);
+    expect(err).toContain('matches this condition: published within 4 h of sensing.');
+    expect((await old.earshot('query products --max-age 4h --count')).out).toBe('0\n');
   });
 });
 
@@ -182,6 +194,8 @@ describe('usage errors', () => {
       --cloud-below many ¦ Cloud cover is a percentage\. .*such as 20
       --cloud-below 0 ¦ Cloud cover is never below 0 percent
       --deleted --published 7d ¦ no publication date for deleted products\. Use --deleted 7d
+      --deleted --max-age 7d ¦ no publication date for deleted products
+      --max-age 4 ¦ must be an age such as 365d
       --orderby Name ¦ not a sort order of products\. Use one of received, ContentDate/Start
       --deleted --orderby PublicationDate ¦ not a sort order of deleted products\. .*DeletionDate
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac

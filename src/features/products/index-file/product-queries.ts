@@ -131,8 +131,9 @@ export async function countProducts(
   msMax = Number.POSITIVE_INFINITY,
 ): Promise<ProductCount> {
   const { index } = databases;
-  const { filter, received = {}, subscription } = selection;
-  if (filter === null && !received.fromUs && !received.untilUs && subscription === undefined) {
+  const { filter, received = {}, subscription, maxAgeUs } = selection;
+  const conditions = [received.fromUs, received.untilUs, subscription, maxAgeUs];
+  if (filter === null && conditions.every((one) => one === undefined)) {
     return { count: countAll(index, selection.entity), isMinimum: false };
   }
   const plan = planSearch(selection, index);

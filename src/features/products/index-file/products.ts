@@ -67,8 +67,8 @@ export async function serveProducts({ config, store, log }: ServiceContext): Pro
 }
 
 /** Leaves out the other fields of a query, such as its page. */
-function selectionOf({ entity, filter, received, subscription }: ProductSelection) {
-  return { entity, filter, received, subscription };
+function selectionOf({ entity, filter, received, subscription, maxAgeUs }: ProductSelection) {
+  return { entity, filter, received, subscription, maxAgeUs };
 }
 
 async function* find(

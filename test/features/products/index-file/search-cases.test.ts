@@ -1,15 +1,18 @@
 /** Cases in which a careless index would find other products than evaluation. */
 
+import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { hourUs } from '../../../../src/core/terms/dates.ts';
 import { openProductsForReading } from '../../../../src/features/products/index-file/product-file.ts';
 import { countProducts } from '../../../../src/features/products/index-file/product-queries.ts';
 import { compileFilter } from '../../../../src/filter/evaluate.ts';
 import type { FilterTree } from '../../../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../../../src/filter/parse.ts';
+import { isTooOld } from '../../../../src/filter/product-age.ts';
 import { productView } from '../../../../src/filter/product-view.ts';
 import { createReaderConnection } from '../../../../src/store/engine/database.ts';
 import { expectRefused } from '../../../helpers/refusals.ts';
-import { created, openProductContext, type TestRecord } from './product-context.ts';
+import { created, inPages, openProductContext, type TestRecord } from './product-context.ts';
 
 const wholeGlobe =
   "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
@@ -58,6 +61,32 @@ describe('searching the index', () => {
     expect(await ids(nameTree('endswith', 'two'))).toEqual(['a']);
     expect(await ids(nameTree('contains', 'e\0t'))).toEqual(['a']);
     expect(await ids(nameTree('contains', 'half \ud83d'))).toEqual(['b']);
+  });
+
+  it('finds, counts and pages the products that are not too old, as evaluation does', async () => {
+    const { index, products, find } = await openProductContext();
+    const random = fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined });
+    const at = (hours: number | undefined) =>
+      hours === undefined ? undefined : new Date(Date.UTC(2026, 0, 1, hours)).toISOString();
+    const records = fc
+      .sample(fc.tuple(random, random, random), { numRuns: 60, seed: 1 })
+      .map((hours, i) => {
+        const [Start, End, PublicationDate] = hours.map(at);
+        return { Id: `p${i}`, Name: `S2A_${i}`, ContentDate: { Start, End }, PublicationDate };
+      });
+    await index(...created(...records));
+    for (const maxAgeUs of [0, hourUs, 4 * hourUs, 9 * hourUs]) {
+      const young = records.filter((one) => !isTooOld(productView(one), maxAgeUs));
+      const ids = young.map(({ Id }) => Id).toReversed();
+      const query = { entity: 'Products', filter: null, maxAgeUs, limit: 7 } as const;
+      const found = await inPages(products, query);
+      expect(found.map(({ row }) => row.productId)).toEqual(ids);
+      expect(await products.count(query)).toBe(ids.length);
+      const filtered = await find('Products', "endswith(Name,'1')", { maxAgeUs });
+      expect(filtered.map(({ row }) => row.productId)).toEqual(
+        ids.filter((id) => id.endsWith('1')),
+      );
+    }
   });
 
   it('finds names by a pattern', async () => {

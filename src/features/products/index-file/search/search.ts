@@ -49,7 +49,7 @@ export function planSearch(
   },
   index: Database,
 ): SearchPlan {
-  const { entity, filter, received = {}, subscription, footprints = false } = query;
+  const { entity, filter, received = {}, subscription, maxAgeUs, footprints = false } = query;
   const terms = termsOf(filter, index);
   // The terms that columns do not decide.
   const byRecords = terms
@@ -70,6 +70,7 @@ export function planSearch(
       ...conditionIf('p.received_at_us >= ?', fromUs),
       ...conditionIf('p.received_at_us < ?', untilUs),
       ...conditionIf(notifiedFor, subscription),
+      ...conditionIf(isYoung, maxAgeUs),
     ],
     drivers: driversOf(terms, index),
     needs,
@@ -80,6 +81,9 @@ export function planSearch(
 
 const notifiedFor =
   'EXISTS (SELECT 1 FROM product_event e WHERE e.product = p.id AND e.subscription = ?)';
+
+const isYoung =
+  '(p.publication_us - coalesce(p.sensing_end_us, p.sensing_start_us) > ?) IS NOT TRUE';
 
 function isAboutFootprint(tree: FilterTree): boolean {
   if (tree.node === 'and' || tree.node === 'or') return tree.terms.every(isAboutFootprint);

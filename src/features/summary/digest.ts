@@ -50,13 +50,13 @@ export async function digestFacts(
 }
 
 async function* productsOf(
-  { fromUs, untilUs, subscription, filter: text }: DigestScope,
+  { fromUs, untilUs, subscription, filter: text, maxAgeUs }: DigestScope,
   products: Pick<Products, 'find'>,
 ): AsyncGenerator<FoundProduct> {
   for (const entity of ['Products', 'DeletedProducts'] as const) {
     const filter = text === null ? null : requireFilter(text, 'Products');
     const received = { fromUs, untilUs };
-    const query = { entity, filter, received, records: false, footprints: true } as const;
+    const query = { entity, filter, received, maxAgeUs, records: false, footprints: true } as const;
     yield* products.find(subscription === null ? query : { ...query, subscription });
   }
 }

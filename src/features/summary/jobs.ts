@@ -115,36 +115,44 @@ async function jobsOf(
   const recent = rows.filter(({ receivedAtUs }) => receivedAtUs >= atUs - summaryWithinUs);
   const jobs = new Map<string, NewSummaryJob>();
   for (const row of recent) {
-    const { kind, filter, window } = ruleOf(row.subscription);
+    const rule = ruleOf(row.subscription);
+    const { kind, filter, maxAgeUs, window } = rule;
     if (kind === 'off') continue;
     const { subscription, receivedAtUs, position } = row;
-    const scope = { ...windowAt(window, receivedAtUs), subscription, filter: filter || null };
+    const scope = {
+      ...windowAt(window, receivedAtUs),
+      subscription,
+      filter: filter || null,
+      maxAgeUs,
+    };
     const job = kind === 'digest' ? digestJob(scope, position) : productJob(row, atUs);
-    if (kind === 'digest' || (await isMatch(row, filter, products))) jobs.set(job.subject, job);
+    if (kind === 'digest' || (await isMatch(row, rule, products))) jobs.set(job.subject, job);
   }
   return [...jobs.values()];
 }
 
 async function isMatch(
   { productId }: NotificationRow,
-  text: string,
+  { filter, maxAgeUs }: SummaryRule,
   products: Pick<Products, 'find'>,
 ): Promise<boolean> {
-  const tree = requireFilter(text, 'Products');
-  return tree === null || (await findProduct(products, ['Products'], productId, tree)) !== null;
+  const tree = requireFilter(filter, 'Products');
+  if (tree === null && maxAgeUs === undefined) return true;
+  return (await findProduct(products, ['Products'], productId, tree, maxAgeUs)) !== null;
 }
 
-/** Returns the indexed product with this id if it matches a filter; otherwise null. */
+/** Returns the indexed product with this id if it matches a filter, and is not too old; otherwise null. */
 export async function findProduct(
   products: Pick<Products, 'find'>,
   entities: readonly ('Products' | 'DeletedProducts')[],
   productId: string,
   condition: FilterTree | null = null,
+  maxAgeUs?: number,
 ): Promise<FoundProduct | null> {
   const literals = [{ type: 'text', value: productId }] as const;
   const filter = joined('and', [{ node: 'in', field: 'Id', literals }, condition]);
   for (const entity of entities) {
-    for await (const found of products.find({ entity, filter, limit: 1 })) return found;
+    for await (const found of products.find({ entity, filter, maxAgeUs, limit: 1 })) return found;
   }
   return null;
 }
@@ -161,8 +169,15 @@ export function productJob(
 
 /** Due at the end of its period. */
 export function digestJob(scope: DigestScope, position: number): NewSummaryJob {
-  const { fromUs, untilUs, subscription, filter } = scope;
-  const subject = JSON.stringify([subscription, filter, fromUs, untilUs]);
+  const { fromUs, untilUs, subscription, filter, maxAgeUs } = scope;
+  const parts = [
+    subscription,
+    filter,
+    fromUs,
+    untilUs,
+    ...(maxAgeUs === undefined ? [] : [maxAgeUs]),
+  ];
+  const subject = JSON.stringify(parts);
   const product = { productId: null, productName: null };
   return { kind: 'digest', subject, ...product, subscription, scope, position, dueAtUs: untilUs };
 }

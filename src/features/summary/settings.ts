@@ -47,20 +47,20 @@ const objectOr =
   ({ code }: { code?: string }) =>
     code === 'invalid_type' ? advice : undefined;
 
+const products = {
+  /** Filter of products; by default every product. */
+  filter: values.filterSchema.default(''),
+  /** Maximum time from the end of sensing to publication, such as 30d. */
+  maxAge: values.keptAge.optional(),
+};
+
 const ruleForms = {
-  each: z.strictObject(
-    {
-      /** Filter of products; by default every product. */
-      filter: values.filterSchema.default(''),
-    },
-    { error: objectOr("use 'each', or { each: { filter: … } }") },
-  ),
+  each: z.strictObject(products, { error: objectOr("use 'each', or { each: { filter: … } }") }),
   digest: z.strictObject(
     {
       /** `day` by default. */
       window: z.enum(digestWindows).default('day'),
-      /** Filter of products; by default every product. */
-      filter: values.filterSchema.default(''),
+      ...products,
     },
     { error: objectOr("use 'digest', or { digest: { window: … } }") },
   ),
@@ -82,8 +82,9 @@ const summaryKey = z.preprocess(
     )
     .refine((rule) => Object.values(rule).filter(Boolean).length === 1, ruleAdvice)
     .transform(({ each, digest }): SummaryRule => {
-      if (digest !== undefined) return { kind: 'digest', ...digest };
-      return { ...plainSummaryRule(each === undefined ? 'off' : 'each'), ...each };
+      const kind = digest ? 'digest' : each ? 'each' : 'off';
+      const { maxAge: maxAgeUs, ...rule } = { ...each, ...digest };
+      return { ...plainSummaryRule(kind), ...rule, maxAgeUs };
     }),
 );
 

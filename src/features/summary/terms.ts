@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import type { SummaryKind, SummaryState } from '../../core/terms/ports.ts';
 import type { summaryTextSchema } from '../../core/terms/read-models.ts';
-import { printable } from '../../core/terms/text.ts';
+import { lengthText, printable } from '../../core/terms/text.ts';
 
 /** Name of the reader of the log. */
 export const summaryReader = 'summaries';
@@ -25,6 +25,8 @@ export interface DigestScope {
   subscription: string | null;
   /** `$filter` expression; null for all. */
   filter: string | null;
+  /** Maximum time from sensing to publication; absent for any. */
+  maxAgeUs?: number | undefined;
 }
 
 /** A requested job. It replaces an existing job of the subject. */
@@ -178,10 +180,11 @@ export function subjectName({
   scope,
 }: Pick<SummaryRow, 'productId' | 'productName' | 'scope'>): string {
   if (scope === null) return printable(productName ?? productId ?? '');
-  const { fromUs, untilUs, subscription, filter } = scope;
+  const { fromUs, untilUs, subscription, filter, maxAgeUs } = scope;
   const span = `${shortDateUs(fromUs)} to ${shortDateUs(untilUs)} UTC`;
   const part = filter === null ? '' : `, products that match ${filter}`;
-  return printable(`digest of ${subscription ?? 'all subscriptions'}, ${span}${part}`);
+  const age = maxAgeUs === undefined ? '' : `, published within ${lengthText(maxAgeUs)} of sensing`;
+  return printable(`digest of ${subscription ?? 'all subscriptions'}, ${span}${part}${age}`);
 }
 
 export const summaryRuleKinds = ['off', 'each', 'digest'] as const;
@@ -193,6 +196,8 @@ export interface SummaryRule {
   kind: SummaryRuleKind;
   /** Blank for every product. */
   filter: string;
+  /** Maximum time from sensing to publication; absent for any. */
+  maxAgeUs?: number | undefined;
   /** Period of a digest. */
   window: DigestWindow;
 }

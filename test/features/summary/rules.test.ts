@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { dayUs } from '../../../src/core/terms/dates.ts';
 import { ruleFilterFindings } from '../../../src/features/summary/rules.ts';
 import { plainSummaryRule } from '../../../src/features/summary/terms.ts';
 import { exporting, loadText, refusalAt } from '../../core/config/load-file.ts';
@@ -22,8 +23,10 @@ it.each<[unknown, unknown]>([
   ['digest', digest],
   [{ each: {} }, each],
   [{ each: { filter } }, { ...each, filter }],
+  [{ each: { maxAge: '30d' } }, { ...each, maxAgeUs: 30 * dayUs }],
   [{ digest: {} }, digest],
   [{ digest: { window: 'week', filter } }, { ...digest, window: 'week', filter }],
+  [{ digest: { maxAge: '36h' } }, { ...digest, maxAgeUs: 1.5 * dayUs }],
 ])('a summary rule can be %j', async (rule, expected) => {
   const { rules, subscriptions } = await loadRules({ a: rule });
   expect(rules).toEqual({ a: expected });
@@ -47,6 +50,8 @@ describe('a summary rule with faults', () => {
     [{ each: {}, of: 1 }, ': unknown field "of"'],
     [{ each: true }, ".each: use 'each', or { each: { filter: … } }"],
     [{ digest: 'day' }, ".digest: use 'digest', or { digest: { window: … } }"],
+    [{ each: { maxAge: 30 } }, '.each.maxAge: …'],
+    [{ each: { maxAge: '30' } }, '.each.maxAge: must be an age such as 365d, 52w or 36h'],
     [{ each: { filtre: '' } }, '.each: unknown field "filtre"'],
     [
       { digest: { window: 1, filter: 1 } },

@@ -7,6 +7,7 @@ import { collectJobs, type SummaryContext } from '../../../src/features/summary/
 import {
   plainSummaryRule,
   type SummaryRule,
+  subjectName,
   summaryReader,
 } from '../../../src/features/summary/terms.ts';
 import {
@@ -15,6 +16,7 @@ import {
   startSummaryWorker,
 } from '../../../src/features/summary/worker.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
+import { isTooOld } from '../../../src/filter/product-age.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { collect } from '../../helpers/deliveries.ts';
@@ -60,10 +62,13 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
     notifications: store,
     products: {
       indexedPosition: async () => index.position ?? store.lastPosition(),
-      find: async function* ({ entity, filter }) {
+      find: async function* ({ entity, filter, maxAgeUs = null }) {
         const matches = filter === null ? () => true : compileFilter(filter);
         if (entity === 'DeletedProducts') return;
-        for (const one of indexed.values()) if (matches(productView(one.record))) yield one;
+        for (const one of indexed.values()) {
+          const view = productView(one.record);
+          if (matches(view) && !isTooOld(view, maxAgeUs)) yield one;
+        }
       },
     },
     summaries: store.summaries,
@@ -82,7 +87,12 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
   return {
     ...{ context, clock, answers, sent, log: lines, store, index },
     /** Stores a notification about a product, and indexes it. */
-    receive: async (number: number, cloud = 1, subscription: string | null = 'alps') => {
+    receive: async (
+      number: number,
+      cloud = 1,
+      subscription: string | null = 'alps',
+      dates = {},
+    ) => {
       const Id = `product-${number}`;
       const Name = `S2A_MSIL2A_20260502T101403_N0511_R022_T33TU${number}_20260502T133959.SAFE`;
       acks += 1;
@@ -91,7 +101,7 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
       const row = { productId: Id, productName: Name, platform: 'SENTINEL-2A' };
       const found = foundProduct(
         { ...row, cloudCoverPercent: cloud, receivedAtUs: clock.us },
-        { Id, Name },
+        { Id, Name, ...dates },
       );
       indexed.set(Id, found);
     },
@@ -232,6 +242,34 @@ describe('the rules', () => {
     await receive(2);
     await collect({ ...plainSummaryRule('each'), filter: "contains(Name,'TU2')" });
     expect((await rows()).map(({ productId }) => productId)).toEqual(['product-2']);
+  });
+
+  it('leave out products that are too old, from digests, too', async () => {
+    const { receive, collect, work, rows, clock, answers } = await openContext();
+    const aged = (days: number) => ({
+      ContentDate: { End: '2026-01-01T00:00:00Z' },
+      PublicationDate: new Date(Date.UTC(2026, 0, 1 + days)).toISOString(),
+    });
+    await receive(1, 1, 'alps', aged(31));
+    await receive(2, 1, 'alps', aged(30));
+    await receive(3);
+    const maxAgeUs = 30 * dayUs;
+    await collect({ ...plainSummaryRule('each'), maxAgeUs });
+    const products = (await rows()).map(({ productId }) => productId);
+    expect(products).toEqual(['product-3', 'product-2']);
+    expect(await work()).toEqual(['written', 'written']);
+    await receive(4, 1, 'alps', aged(31));
+    await collect({ ...plainSummaryRule('digest'), maxAgeUs });
+    await receive(5, 1, 'alps', aged(32));
+    await collect({ ...plainSummaryRule('digest'), maxAgeUs: 31 * dayUs });
+    clock.us += dayUs;
+    answers.push('With {count} products.', 'With {count} products.');
+    expect(await work()).toEqual(['written', 'written']);
+    const [second, first] = await rows();
+    expect(first?.text?.facts).toMatchObject({ count: '2' });
+    expect(second?.text?.facts).toMatchObject({ count: '4' });
+    const name = /^digest of alps, .* UTC, published within 31 days of sensing$/;
+    expect(second && subjectName(second)).toMatch(name);
   });
 
   it('request one digest per subscription and period, due at its end', async () => {

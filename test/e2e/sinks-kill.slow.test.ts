@@ -7,6 +7,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
+import {
+  createDatabase,
+  hasPostgres,
+  query,
+  useServer,
+} from '../features/shared-log/shared-log-context.ts';
 import { type HookAnswer, startHook } from '../features/sinks/hook-server.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
 import { startBroker } from '../features/sinks/simulated-broker.ts';
@@ -89,8 +95,11 @@ async function startService(read: (body: string) => Taken[]) {
 const readEvents = (body: string): Taken[] =>
   JSON.parse(body).map(({ id }: { id: string }) => ({ id, position: Number(id.split('_')[1]) }));
 
-it.skipIf(!hasNats)(
-  `delivers every notification despite ${kills} kills of receivers and a sink (needs nats-server)`,
+const isReady = hasNats && hasPostgres;
+const postgres = isReady ? useServer({ fsync: 'off' }) : null;
+
+it.skipIf(!isReady)(
+  `delivers every notification despite ${kills} kills of receivers and a sink (needs nats-server, postgresql)`,
   async () => {
     const random = createRandom(20_261_121);
     const folder = temporaryDirectory();
@@ -102,6 +111,8 @@ it.skipIf(!hasNats)(
     const batches = await startService(readEvents);
     const catalogueApi = await startStacServer();
     const broker = await startBroker();
+    if (postgres === null) throw new Error('The test is skipped.');
+    const gis = await createDatabase(postgres());
     const sinks = {
       nats: {
         nats: { servers: [nats.server], subject: 'earshot.products' },
@@ -112,6 +123,7 @@ it.skipIf(!hasNats)(
         ...{ webhook: batches.url, format: 'cloudevents', batch },
         ...{ from: 'start', concurrency: concurrency.batch },
       },
+      gis: { postgres: { url: gis, notifications: 'events' }, from: 'start' },
       broker: { mqtt: { url: broker.url }, from: 'start', concurrency: concurrency.broker },
       catalogue: { stac: catalogueApi.url, from: 'start', concurrency: concurrency.catalogue },
       command: {
@@ -172,6 +184,7 @@ it.skipIf(!hasNats)(
       'broker 0',
       'catalogue 0',
       `command ${refused.length}`,
+      'gis 0',
       'nats 0',
       'webhook 0',
     ];
@@ -187,6 +200,8 @@ it.skipIf(!hasNats)(
     expect(missing(all, service.taken)).toEqual([]);
     expect(missing(all, byNats)).toEqual([]);
     expect(missing(all, batches.taken)).toEqual([]);
+    const byGis = await query(gis, 'SELECT position::int FROM events ORDER BY 1');
+    expect(byGis.map(({ position }) => position)).toEqual(all);
     const byBroker = broker.published.map(({ payload }): Taken => JSON.parse(String(payload)));
     expect(missing(all, byBroker)).toEqual([]);
     expect(doubles(byBroker)).toBeLessThanOrEqual(killed * concurrency.broker);

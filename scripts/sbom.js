@@ -28,7 +28,6 @@ const sbom = {
   specVersion: '1.5',
   version: 1,
   metadata: {
-    // No purl: the package of this name in the public registry is a different one.
     component: {
       'bom-ref': root,
       type: 'application',
@@ -36,6 +35,7 @@ const sbom = {
       version,
       description,
       ...licensed('MIT'),
+      purl: purlOf({ name, version }),
     },
   },
   components: packages.map(componentOf),
@@ -54,6 +54,11 @@ process.stderr.write(`${file}: ${packages.length} packages\n`);
 /** @param {{ name: string, version: string }} one */
 function referenceOf(one) {
   return `${one.name}@${one.version}`;
+}
+
+/** @param {{ name: string, version: string }} one */
+function purlOf({ name, version }) {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
 }
 
 /** @param {import('./lock-file.js').LockedPackage} one */
@@ -75,7 +80,7 @@ function componentOf(one) {
     ...licensed(licence),
     // Vulnerabilities of Node and SQLite are listed under their CPE names, not the package names.
     ...(one.path.startsWith('runtime/') && { cpe: cpeOf('nodejs:node.js', version) }),
-    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+    purl: purlOf(one),
     ...(name === 'better-sqlite3' && { components: [sqlite()] }),
   };
 }

@@ -1,6 +1,7 @@
 /** An app with a mounted receiver: receives the catalogue's notifications and lists the last ones. */
+
+import { createReceiver, type NotificationRow, openStore } from '@earshot-eo/earshot';
 import { serve } from '@hono/node-server';
-import { createReceiver, type NotificationRow, openStore } from 'earshot';
 import { Hono } from 'hono';
 
 const { ENDPOINT_USERNAME, ENDPOINT_PASSWORD, DATA_DIR = './data', PORT = '3000' } = process.env;

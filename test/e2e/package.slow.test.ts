@@ -5,6 +5,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -77,24 +78,23 @@ async function packPackage(folder: string): Promise<{ tarball: string; files: st
 const folder = mkdtempSync(join(tmpdir(), 'earshot-package-'));
 /** Folder in which only the package is installed, and a copy of the example with its packages. */
 const [installed, example] = [join(folder, 'installed'), join(folder, 'example')];
-/** Paths of the files in the package. */
-let files: string[];
+/** The package, and the paths of its files. */
+let { tarball, files }: { tarball: string; files: string[] } = { tarball: '', files: [] };
 
 beforeAll(async () => {
-  const packed = await packPackage(folder);
-  files = packed.files;
+  ({ tarball, files } = await packPackage(folder));
   mkdirSync(installed);
   cpSync(join(root, 'examples/mounted-receiver'), example, {
     recursive: true,
     filter: (file) => !/node_modules|data$/.test(file),
   });
   const flags = ['--prefer-offline', '--no-audit', '--no-fund'];
-  const install = (place: string) => runWith(place, 'npm', ['install', ...flags, packed.tarball]);
+  const install = (place: string) => runWith(place, 'npm', ['install', ...flags, tarball]);
   await Promise.all([installed, example].map(install));
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const own = (path: string) => join(installed, 'node_modules/earshot', path);
+const own = (path: string) => join(installed, 'node_modules/@earshot-eo/earshot', path);
 const manifest = () => JSON.parse(readFileSync(own('package.json'), 'utf8'));
 
 describe('the tarball', () => {
@@ -168,12 +168,23 @@ describe('the installed command', { timeout: 60_000 }, () => {
   const earshot = (args: string[], env = {}) =>
     runWith(installed, 'npx', ['earshot', ...args], env);
 
-  it('prints its version and its help, and runs the demo', async () => {
+  it('prints its version and its help', async () => {
     expect(await earshot(['--version'])).toBe(`${manifest().version}\n`);
     expect(await earshot(['start', '--help'])).toMatch(/^Usage: earshot start/);
-    const lines = (await earshot(['demo', '--once', '--products', '20'])).trim().split('\n');
-    const all = { published: 20, delivered: 20, stored: 20 };
+  });
+
+  it('runs the demo with npx from the tarball, in an empty folder', async () => {
+    // npx installs into its cache: downloads are those of the usual cache, the installation is removed.
+    const [empty, cache] = [temporaryDirectory(), temporaryDirectory()];
+    const usual = (await runWith(empty, 'npm', ['config', 'get', 'cache'])).trim();
+    mkdirSync(join(usual, '_cacache'), { recursive: true });
+    symlinkSync(join(usual, '_cacache'), join(cache, '_cacache'));
+    const demo = ['earshot', 'demo', '--once', '--products', '200'];
+    const args = ['--yes', '--prefer-offline', '--cache', cache, '--package', tarball, ...demo];
+    const lines = (await runWith(empty, 'npx', args)).trim().split('\n');
+    const all = { published: 200, delivered: 200, stored: 200 };
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...all, quarantined: 0 });
+    expect(readdirSync(empty)).toEqual([]);
   });
 
   it('reads an earshot.config.ts in a folder that has no packages', async () => {
@@ -238,7 +249,7 @@ describe('the installed library', { timeout: 60_000 }, () => {
 /** Matches the names in `from '…'`, `import '…'` and `import('…')`. */
 const importedName = /^(?:[^'"`]*\bfrom |import |.*\bimport\()['"]([^'"\s]+)['"]/gm;
 
-const wrong = `import { createReceiver } from 'earshot';
+const wrong = `import { createReceiver } from '@earshot-eo/earshot';
 export const incomplete = () => createReceiver({ credentials: [] });
 `;
 

@@ -20,6 +20,7 @@ export const promises = [
   'test/e2e/real-clients-stac.slow.test.ts',
   'test/e2e/download.slow.test.ts',
   'test/e2e/package.slow.test.ts',
+  'test/deploy/hosts.slow.test.ts',
   'test/deploy/image.slow.test.ts',
   'test/e2e/demo.slow.test.ts',
   'test/features/shared-log/kill-receivers.slow.test.ts',

@@ -1,6 +1,6 @@
 /**
- * The service on a Debian host with systemd, and its move to another host: with the commands of the pages, and pushes of
- * a sandbox. The hosts share a network, in which each has an address.
+ * The service of the last commit on a Debian host with systemd, and its move to another host: with the commands of the
+ * pages, and pushes of a sandbox. The hosts share a network, in which each has an address.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -134,7 +134,7 @@ beforeAll(async () => {
   const program = [process.execPath, join(checkout, 'scripts/earshot.js')];
   const sandbox = [...program, 'sandbox', '--trust', ca, '--rate', '0.001'];
   await startProgram([...inHosts, 'sh', ...sandbox], 'Waiting for a running');
-});
+}, 240_000);
 afterAll(async () => {
   for (const close of closers.reverse()) await close();
   rmSync(folder, { recursive: true, force: true });

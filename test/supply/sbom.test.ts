@@ -92,7 +92,8 @@ describe('the software bill of materials', () => {
   it('is reproducible, and reveals nothing of the machine that made it', () => {
     expect(written()).toBe(text);
     expect(specVersion).toBe('1.5');
-    const own = { name: '@earshot-eo/earshot', purl: 'pkg:npm/%40earshot-eo/earshot@0.1.0' };
+    const purl = expect.stringMatching(/^pkg:npm\/%40earshot-eo\/earshot@\d/);
+    const own = { name: '@earshot-eo/earshot', purl };
     expect(metadata).toEqual({ component: expect.objectContaining(own) });
     const addresses = text.match(/https?:\/\/[^"]*/g);
     expect(addresses).toEqual(['http://cyclonedx.org/schema/bom-1.5.schema.json']);

@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { request } from 'node:http';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type PeerCertificate, type SecureContext } from 'node:tls';
+import { hostOf } from '../core/http/network-address.ts';
 import { contextTrusting, holdsCertificates } from '../core/http/tls-settings.ts';
 import { AppError, errorCodeOf } from '../core/terms/app-error.ts';
 import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
@@ -54,11 +55,6 @@ export function createEndpointProbe(
     const reason = await ask.then(() => `HTTP ${progress.status}`, codesOf);
     return explained(progress, reason);
   };
-}
-
-/** Returns the host of a URL, an IPv6 address without brackets. */
-export function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 /** Updated during a probe. */

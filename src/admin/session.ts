@@ -6,13 +6,12 @@ import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
 import type { AcquireLock } from '../core/host/job.ts';
 import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
-import { isLoopbackHost } from '../core/http/network-address.ts';
+import { hostOf, isLoopbackHost } from '../core/http/network-address.ts';
 import { foreignText, hintOf } from '../core/http/service-error.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import { faultOf, nextStepOf } from '../core/terms/faults.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { AccessTokens, Account, PasswordAccount } from './account.ts';
-import { hostOf } from './endpoint-probe.ts';
 
 export interface AccessTokensOptions {
   account: Account;

@@ -1,6 +1,6 @@
 /** An API route: its parameters and answer, used by the server and the OpenAPI document. */
 import { z } from 'zod';
-import { keptAge } from '../config/variables.ts';
+import { maximumAge } from '../config/variables.ts';
 import { AppError } from '../terms/app-error.ts';
 import { dayUs, lostPlusAdvice, parseDate } from '../terms/dates.ts';
 
@@ -119,7 +119,7 @@ export const limitParameter = z.coerce
 
 export const flagParameter = z.enum(['true', 'false']).default('false');
 
-export const maxAgeParameter = keptAge
+export const maxAgeParameter = maximumAge
   .optional()
   .describe(
     'Only products that were published at most this long after the end of their sensing, such as 30d or 36h, or whose dates are unknown.',

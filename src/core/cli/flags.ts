@@ -1,7 +1,7 @@
 /** Flags shared by several commands, each with its help text. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
-import { keptAge } from '../config/variables.ts';
+import { maximumAge } from '../config/variables.ts';
 import { AppError } from '../terms/app-error.ts';
 import { durationUs, parseDate } from '../terms/dates.ts';
 import type { Io } from './io.ts';
@@ -61,7 +61,7 @@ export function addTableFlags(command: Command): Command {
 /** `--max-age`. */
 export function maxAgeOption(): Option {
   const text = 'maximum time from the end of sensing to publication, such as 30d or 36h';
-  return new Option('--max-age <age>', text).argParser(parsedBy(keptAge));
+  return new Option('--max-age <age>', text).argParser(parsedBy(maximumAge));
 }
 
 /** Help text of `--pull`. */

@@ -203,7 +203,10 @@ function describe(issue: z.core.$ZodIssue): string {
   return `${where}: ${(inner ?? issue).message.replace(/\.$/, '')}.`;
 }
 
-/** Module that the file imports as 'earshot': the sources in a checkout, otherwise the build. */
+/** Names by which the file imports this program, also that of its package. */
+const ownNames = new Set(['earshot', '@earshot-eo/earshot']);
+
+/** Module of these names: the sources in a checkout, otherwise the build. */
 const ownIndex = new URL(
   import.meta.url.endsWith('.ts') ? '../../index.ts' : '../../index.js',
   import.meta.url,
@@ -223,7 +226,7 @@ async function importConfigFile(
 ): Promise<unknown> {
   const hooks = registerHooks({
     resolve: (specifier, context, nextResolve) => {
-      if (specifier === 'earshot') return { url: ownIndex, shortCircuit: true };
+      if (ownNames.has(specifier)) return { url: ownIndex, shortCircuit: true };
       const resolved = nextResolve(specifier, context);
       if (resolved.url === address) return { ...resolved, format };
       return typescriptFile.test(resolved.url)

@@ -138,11 +138,16 @@ export const addressRanges = z.string().transform((text, context) => {
   return refuse(context, 'must be IP addresses or ranges such as 10.0.0.0/8, separated by commas');
 });
 
+const ageForm = 'must be an age in hours, days or weeks, such as 36h, 365d or 52w';
+
 /** Parses `365d`, `52w` or `36h` to microseconds. */
-export const keptAge = z.string().transform((text, context) => {
+export const keptAge = z.string(ageForm).transform((text, context) => {
   const us = /^\d{1,5} ?[hdw]$/.test(text) ? durationUs(text.replace(' ', '')) : null;
-  return us ?? refuse(context, 'must be an age such as 365d, 52w or 36h');
+  return us ?? refuse(context, ageForm);
 });
+
+/** Parses a maximum time from sensing to publication, such as `30d`, to microseconds. */
+export const maximumAge = keptAge.refine((us) => us > 0, 'must be longer than 0');
 
 /** Parses `50GB` or `20GiB` to bytes. The unit is required, as a bare number is ambiguous. */
 export const keptSize = z.string().transform((text, context) => {

@@ -76,17 +76,14 @@ async function readBounded({ body }: Response, bytesMax: number): Promise<Uint8A
   return content;
 }
 
-/** Maximum number of bytes that are read. */
-const bytesMax = 64 * 1024;
-
 /**
- * Returns the chunks of a body that arrive within the timeout (by default, until the request is aborted), up to 64 KiB
- * and the rest of the last chunk. Discards the rest, which closes the connection. Never rejects: if the body breaks,
+ * Returns the chunks of a body that arrive within the timeout (by default, until the request is aborted), up to the
+ * number of bytes and the rest of the last chunk. Discards the rest, which closes the connection. Never rejects: if the body breaks,
  * returns the chunks before.
  */
 export async function readBeginning(
   body: ReadableStream<Uint8Array> | null,
-  { timeoutMs }: { timeoutMs?: number } = {},
+  { timeoutMs, bytesMax = 64 * 1024 }: { timeoutMs?: number; bytesMax?: number } = {},
 ): Promise<Uint8Array[]> {
   if (body === null) return [];
   const reader = body.getReader();

@@ -174,6 +174,11 @@ function isLoopbackHttp({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'));
 }
 
+/** Returns the host of a URL, an IPv6 address without brackets. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
 /** True for `localhost` and the addresses of this machine's own network; IPv6 without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return isIP(host) === 0 ? host === 'localhost' : ipaddr.process(host).range() === 'loopback';

@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import {
   createEndpointProbe,
-  hostOf,
   type ProbeEndpoint,
   type ProbeReport,
 } from '../../admin/endpoint-probe.ts';
@@ -14,7 +13,7 @@ import { sessionFileName } from '../../admin/session.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { credentialsFileName } from '../../core/config/endpoint-credentials.ts';
 import { checkSecretFiles, type Step } from '../../core/doctor/steps.ts';
-import { isLoopbackHost } from '../../core/http/network-address.ts';
+import { hostOf, isLoopbackHost } from '../../core/http/network-address.ts';
 import { wholeDays } from '../../core/terms/dates.ts';
 import { type Finding, finding, situationAt } from '../../core/terms/evaluation.ts';
 import { clauseOf, faultOf, nextStepOf } from '../../core/terms/faults.ts';

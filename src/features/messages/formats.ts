@@ -37,7 +37,7 @@ export interface MessageContext extends Omit<MessageSettings, 'format'> {
 }
 
 /** Returns the message as an object. */
-export type BuildMessage = (document: NotificationDocument, context: MessageContext) => object;
+type BuildMessage = (document: NotificationDocument, context: MessageContext) => object;
 
 interface Format {
   mediaType: string;

@@ -70,7 +70,7 @@ function notificationsRoute(log: NotificationLog): ApiRoute {
     answer: z.object({ notifications: z.array(notificationJson), next: nextField }),
     respond: async (params, url, signal) => {
       const { event, since, until, maxAge, after, before, limit, ...same } = params;
-      const found = withMaxAge(log, maxAge).find({
+      const found = withMaxAge(log, maxAge, signal).find({
         ...same,
         events: event,
         sinceUs: since,

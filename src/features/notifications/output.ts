@@ -71,11 +71,14 @@ export function toQuery(flags: FilterFlags): NotificationQuery {
 export function withMaxAge<Log extends Pick<NotificationLog, 'find' | 'body'>>(
   log: Log,
   maxAgeUs: number | undefined,
+  signal?: AbortSignal,
 ): Log {
   if (maxAgeUs === undefined) return log;
   const find = async function* ({ limit = Number.POSITIVE_INFINITY, ...query }: NotificationQuery) {
     let found = 0;
     for await (const row of log.find(query)) {
+      // The caller sees only the rows that are left.
+      signal?.throwIfAborted();
       if (isTooOld(productView((await recordOf(row, log)) ?? {}), maxAgeUs)) continue;
       yield row;
       found += 1;

@@ -229,7 +229,7 @@ async function findMatching(
     if (io.signal.aborted) throw new AppError('cancelled', 'Interrupted. Nothing was changed.');
     checked += 1;
     if (checked % progressEvery === 0) progress.show(`${countText(checked)} checked`);
-    if (!(await wants(row))) continue;
+    if ((await wants(row)) !== 'selected') continue;
     found = { count: (found?.count ?? 0) + 1, first: found?.first ?? row, last: row };
   }
   progress.clear();

@@ -90,20 +90,27 @@ export function createOutcomes({ attemptsMax }: Pick<SinkRules, 'attemptsMax'>, 
   const { nowUs, random } = clock;
   const { isDown, untilUs, setUp, noteFailure } = createHealth(clock);
   const failures = createFailures();
-  const inMs = (ms: number) => nowUs() + Math.round(jittered(ms * 1000, random));
-  const afterRefusal = ({ id, attempts }: SinkItem, error: string): Settlement => {
+  const inMs = (ms: number, jitter: number) =>
+    nowUs() + Math.round(jittered(ms * 1000, () => jitter));
+  const afterRefusal = ({ id, attempts }: SinkItem, error: string, jitter: number): Settlement => {
     if (attempts + 1 >= attemptsMax) {
       failures.drop(id);
       return { id, outcome: 'dead', error };
     }
     const delayMs = Math.min(sinkRetryDelayMaxMs, refusalDelayMs * 4 ** Math.min(attempts, 10));
-    return { id, outcome: 'postponed', error, nextAttemptAtUs: inMs(delayMs), counts: true };
+    return {
+      id,
+      outcome: 'postponed',
+      error,
+      nextAttemptAtUs: inMs(delayMs, jitter),
+      counts: true,
+    };
   };
-  const afterFailure = (item: SinkItem, error: string): Settlement => {
+  const afterFailure = (item: SinkItem, error: string, jitter: number): Settlement => {
     const { count, isOwnFault } = failures.add(item.id);
-    if (isOwnFault) return afterRefusal(item, error);
+    if (isOwnFault) return afterRefusal(item, error, jitter);
     const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** Math.min(count - 1, 10));
-    const nextAttemptAtUs = Math.max(untilUs(), inMs(delayMs));
+    const nextAttemptAtUs = Math.max(untilUs(), inMs(delayMs, jitter));
     return { id: item.id, outcome: 'postponed', error, counts: false, nextAttemptAtUs };
   };
   return {
@@ -111,8 +118,9 @@ export function createOutcomes({ attemptsMax }: Pick<SinkRules, 'attemptsMax'>, 
     isDown,
     /** Returns the end of the pause; in the past without a pause, or if the clock was set back meanwhile. */
     untilUs,
-    /** Returns true for an item that failed several times while others were acknowledged. */
-    isSuspect: ({ id }: SinkItem) => failures.strikes(id) >= suspectStrikes,
+    /** Returns true for an item that was refused, or failed several times while others were acknowledged. */
+    isSuspect: ({ id, attempts }: SinkItem) =>
+      attempts > 0 || failures.strikes(id) >= suspectStrikes,
     /** Returns the outcomes of items that were delivered as one. */
     settlementsOf: (
       items: readonly SinkItem[],
@@ -129,7 +137,9 @@ export function createOutcomes({ attemptsMax }: Pick<SinkRules, 'attemptsMax'>, 
       if (kind === 'refused') setUp();
       const isRefusal = kind === 'refused' || kind === 'failed';
       if (!isRefusal) noteFailure(ids, startedAtUs, answer);
-      return items.map((item) => (isRefusal ? afterRefusal : afterFailure)(item, reason));
+      // The same for all: a batch is retried as one.
+      const jitter = random();
+      return items.map((item) => (isRefusal ? afterRefusal : afterFailure)(item, reason, jitter));
     },
   };
 }

@@ -238,6 +238,16 @@ export function sinkTable(
     { title: 'dead', value: ({ dead }) => dead, isNumber: true },
     { title: 'lag', value: lagOf, isNumber: true },
     { title: 'delivered', value: ({ delivered }) => delivered, isNumber: true, drop: 2 },
+    ...(sinks.some(({ tooOld }) => tooOld > 0)
+      ? [
+          {
+            title: 'too old',
+            value: ({ tooOld }: EvaluatedSink) => tooOld,
+            isNumber: true,
+            drop: 3,
+          },
+        ]
+      : []),
     { title: 'last (UTC)', value: (sink) => report.time(sink.lastDeliveredAtUs), drop: 2 },
   ];
   if (sinks.length > 0 || isProblem(config)) return report.table('Sinks', columns, sinks);
@@ -272,7 +282,7 @@ export function sinkSection(
         ['not read yet', sink.behind],
         ['waiting', waiting],
         ['delivered', sink.delivered],
-        ['left out (maxAge)', sink.tooOld === 0 ? null : sink.tooOld],
+        ['too old (maxAge)', sink.tooOld === 0 ? null : sink.tooOld],
         ['last success', report.time(sink.lastDeliveredAtUs) ?? 'none yet'],
         ['last error', sink.lastError],
         ['replay', sink.isReplaying ? 'not complete' : null],

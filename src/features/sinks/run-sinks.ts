@@ -143,7 +143,9 @@ function createCollector(definition: SinkDefinition, context: SinkContext) {
     const isCut = items.length === max - waiting;
     const isFull = isCut || rows.length === rowsMax;
     const upTo = (isFull ? (isCut ? items : rows).at(-1)?.position : last) ?? last;
-    await sinks.enqueue({ sink, replayId, after, upTo, items, tooOld, atUs: nowUs() });
+    // A replay would count again what was left out before.
+    const counted = replayId === null ? { tooOld } : {};
+    await sinks.enqueue({ sink, replayId, after, upTo, items, ...counted, atUs: nowUs() });
     return isFull;
   };
   const collectNew = async (): Promise<boolean> => {

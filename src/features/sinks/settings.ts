@@ -1,10 +1,10 @@
 /** The key `sinks` of `earshot.config.ts`; settings of a kind of sink are in the file of the kind. */
 
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { fileNameRule } from '../../core/config/subscriptions-file.ts';
-import { filterSchema, keptAge } from '../../core/config/variables.ts';
+import { filterSchema, maximumAge } from '../../core/config/variables.ts';
 import { errorCodeOf } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../../core/terms/subscription.ts';
@@ -58,7 +58,7 @@ export const sinkSchema = z
       /** Filter of products; by default every product. */
       filter: filterSchema.default(''),
       /** Maximum time from sensing to publication, such as `30d`; by default any. */
-      maxAge: keptAge.optional(),
+      maxAge: maximumAge.optional(),
       /** Format of messages; by default the document. */
       format: z.enum(formatNames).optional(),
       /** Ids of STAC items and collections: those of earshot (default), or of the catalogue's STAC API. */
@@ -111,7 +111,7 @@ function messageFaults(sink: MessageFields, kind: AnySinkKind): string[] {
   const { format = kind.format ?? 'document', stacIds: ids, metadataId, batch } = sink;
   const faults: string[] = [];
   if (kind.format !== undefined && sink.format !== undefined) {
-    faults.push('this kind of sink has no format');
+    faults.push('format cannot be set: postgres writes rows, stac writes items');
   }
   if (ids !== undefined && format !== 'stac' && format !== 'cloudevents') {
     faults.push("stacIds requires a sink of the kind stac, or format: 'stac' or 'cloudevents'");
@@ -144,11 +144,12 @@ export function readTarget(
   const readFile: ReadFile = (field, file, { isSecret, faultOf }) => {
     if (file === undefined) return null;
     const path = resolve(folder, file);
-    const fault = accessFault(path, isSecret);
-    const text = fault === null ? readFileSync(path, 'utf8') : '';
+    const { fault, text } = readText(path, isSecret);
     const content = isSecret ? text.replace(/\r?\n$/, '') : text;
     const problem = fault ?? faultOf(content);
-    if (problem !== null) problems.push(`${where}.${field}: ${problem}`);
+    const line = `${where}.${field}: ${problem}`;
+    // Files with a login are read again and again.
+    if (problem !== null && !problems.includes(line)) problems.push(line);
     return problem === null ? content : null;
   };
   const { format = kind.format ?? 'document', stacIds: ids = 'earshot', metadataId, batch } = sink;
@@ -160,18 +161,19 @@ export function readTarget(
   };
 }
 
-function accessFault(path: string, isSecret: boolean): string | null {
+/** Reads a file; or returns the reason why not, and no text. */
+function readText(path: string, isSecret: boolean): { fault: string | null; text: string } {
+  const refused = (fault: string) => ({ fault, text: '' });
   try {
     const stats = statSync(path);
-    if (stats.isDirectory()) return `${path} is a directory, not a file.`;
+    if (stats.isDirectory()) return refused(`${path} is a directory, not a file.`);
     // Group access is allowed: systemd delivers files that way that only root can read.
     if (isSecret && (stats.mode & 0o007) !== 0) {
-      return `every user of this machine can read ${path}. Run: chmod o= ${path}`;
+      return refused(`every user of this machine can read ${path}. Run: chmod o= ${path}`);
     }
-    accessSync(path, constants.R_OK);
-    return null;
+    return { fault: null, text: readFileSync(path, 'utf8') };
   } catch (error) {
-    return `${path} cannot be read: ${clauseOf(errorCodeOf(error))}.`;
+    return refused(`${path} cannot be read: ${clauseOf(errorCodeOf(error))}.`);
   }
 }
 

@@ -36,7 +36,7 @@ const known: readonly [collections: RegExp, timeliness: RegExp][] = [
 function collectionOf(id: string): string | null {
   const [, level] = /^S2[A-D]_MSI(L1C|L2A)_/.exec(id) ?? [];
   if (level !== undefined) return `sentinel-2-${level.toLowerCase()}`;
-  const [, mode, type] = /^S1[A-D]_(IW|EW|WV|S\d)_(GRD|SLC|ETA)/.exec(id) ?? [];
+  const [, mode, type] = sentinel1.exec(id) ?? [];
   if (type === 'SLC') return mode === 'WV' ? 'sentinel-1-slc-wv' : 'sentinel-1-slc';
   if (type !== undefined) return type === 'GRD' ? 'sentinel-1-grd' : 'sentinel-1-etad';
   const [base, time] = sentinel3(id) ?? sentinel5p(id) ?? [];
@@ -44,6 +44,10 @@ function collectionOf(id: string): string | null {
   const isKnown = known.some(([collections, times]) => collections.test(base) && times.test(time));
   return isKnown ? `${base}-${time}` : null;
 }
+
+/** Other products, such as annotations and coherences, have the name of their source and more. */
+const sentinel1 =
+  /^S1[A-D]_(IW|EW|WV|S\d)_(?=GRD[FHM]_1S|SLC__1S|ETA__AX)(GRD|SLC|ETA)\w+_[0-9A-F]{4}(?:_COG)?$/;
 
 const part = (text: string) => text.replace(/_+$/, '').replaceAll(/_+/g, '-').toLowerCase();
 

@@ -57,7 +57,7 @@ export function toStacItem(product: ItemSource, options: ItemOptions): StacItem 
 }
 
 /** Returns `id` and `collection` of an item. A product type that the catalogue's API does not have keeps its collection. */
-export function itemIds(productId: string, view: ProductView, { ids }: Pick<ItemOptions, 'ids'>) {
+function itemIds(productId: string, view: ProductView, { ids }: Pick<ItemOptions, 'ids'>) {
   const found = ids === 'catalogue' ? idsInCatalogue(view) : null;
   const own = collectionId(collectionOfView(view));
   return { id: found?.id ?? productId, collection: found?.collection ?? own };

@@ -7,6 +7,8 @@ import { dayUs } from '../../core/terms/dates.ts';
 import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { type FilterTree, joined } from '../../filter/filter-tree.ts';
+import { isTooOld } from '../../filter/product-age.ts';
+import { productView } from '../../filter/product-view.ts';
 import type { FoundProduct, Products } from '../../filter/products.ts';
 import type { IntakeActivity } from '../../store/log/intake-queue.ts';
 import type { Store } from '../../store/store.ts';
@@ -138,6 +140,10 @@ async function isMatch(
 ): Promise<boolean> {
   const tree = requireFilter(filter, 'Products');
   if (tree === null && maxAgeUs === undefined) return true;
+  if (tree === null) {
+    const found = await findProduct(products, ['Products', 'DeletedProducts'], productId);
+    return found === null || !isTooOld(productView(found.record), maxAgeUs ?? null);
+  }
   return (await findProduct(products, ['Products'], productId, tree, maxAgeUs)) !== null;
 }
 

@@ -51,7 +51,7 @@ const products = {
   /** Filter of products; by default every product. */
   filter: values.filterSchema.default(''),
   /** Maximum time from the end of sensing to publication, such as 30d. */
-  maxAge: values.keptAge.optional(),
+  maxAge: values.maximumAge.optional(),
 };
 
 const ruleForms = {

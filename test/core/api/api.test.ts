@@ -117,7 +117,7 @@ describe('/api/products', () => {
   it.each<[string, (name: string) => boolean, boolean]>([
     ["filter=contains(Name,'S')", (name) => name.includes('S'), true],
     ['orderby=PublicationDate&direction=asc', () => true, false],
-    ['maxAge=0h', () => false, true],
+    ['maxAge=1h', () => false, true],
   ])('with %s returns each match once, by its links', async (search, matches, isReversed) => {
     const context = await openFilled(30, 4);
     const answers = await follow(context, `/api/products?limit=8&count=true&${search}`, nextOf);

@@ -116,7 +116,7 @@ describe('query --max-age', () => {
     const body = await expectEnd(context.earshot('query --max-age 30d --limit 2 --body'), 0);
     expect(body.out.split('\n').map((line) => JSON.parse(line).AckId)).toEqual(['ack-6', 'ack-4']);
     const refused = context.earshot('query --max-age 30');
-    await expectEnd(refused, 2, 'must be an age such as 365d, 52w or 36h');
+    await expectEnd(refused, 2, 'must be an age in hours, days or weeks, such as 36h, 365d or 52w');
   });
 });
 

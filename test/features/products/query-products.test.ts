@@ -195,7 +195,7 @@ describe('usage errors', () => {
       --cloud-below 0 ¦ Cloud cover is never below 0 percent
       --deleted --published 7d ¦ no publication date for deleted products\. Use --deleted 7d
       --deleted --max-age 7d ¦ no publication date for deleted products
-      --max-age 4 ¦ must be an age such as 365d
+      --max-age 4 ¦ must be an age in
       --orderby Name ¦ not a sort order of products\. Use one of received, ContentDate/Start
       --deleted --orderby PublicationDate ¦ not a sort order of deleted products\. .*DeletionDate
       --output xml ¦ table, json, ndjson, csv, geojson, geoparquet, ids, stac

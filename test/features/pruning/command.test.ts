@@ -71,8 +71,8 @@ describe('earshot prune', () => {
   });
 
   it.each([
-    ['--older-than 365', 'must be an age such as 365d, 52w or 36h'],
-    ['--older-than -1d', 'must be an age such as'],
+    ['--older-than 365', 'must be an age in hours, days or weeks, such as 36h, 365d or 52w'],
+    ['--older-than -1d', 'must be an age in'],
     ['--to-size 20', 'must be a size such as 50GB or 20GiB.'],
     ['--to-size 20gb', 'must be a size such as 50GB or 20GiB'],
     ['--remove-reader x --dry-run', "cannot be used with option '--dry-run'"],

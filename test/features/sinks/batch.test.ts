@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../../src/sandbox/clock.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import type { HookAnswer } from './hook-server.ts';
 import { openHookContext, openSinkContext } from './sink-context.ts';
@@ -90,8 +91,9 @@ describe('a batch', () => {
 
   it('is retried as one when the service is down, which counts as one failure', async () => {
     const context = await openHookContext((_, response) => void response.writeHead(503).end());
+    context.context.random = createRandom(45).next;
     await acceptSome(context, 3);
-    startBatches(context, 3);
+    startBatches(context, 3, 1_000);
     await context.time.runUntil(() => context.hook.received.length === 3, { stepMs: 200 });
     expect(batches(context)).toEqual([
       [1, 2, 3],

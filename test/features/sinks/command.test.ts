@@ -65,7 +65,7 @@ describe('earshot sinks list', () => {
       return String(renderReport({ title: 'Sinks', blocks: [section] }, nowUs));
     });
     expect(pages[0]).not.toContain('maxAge');
-    expect(pages[1]).toMatch(/left out \(maxAge\)<[^7]*>7</);
+    expect(pages[1]).toMatch(/too old \(maxAge\)<[^7]*>7</);
   });
 
   it('reports that there are none, and that no receiver delivers, until one does', async () => {

@@ -94,6 +94,8 @@ describe('sinks', () => {
         c: { nats: { ...nats, ...login }, format: 'cloudevents' },
         d: { mqtt: { ...mqtt, retain: true, ...login }, format: 'wis2', metadataId },
         e: { postgres: { url, passwordFile, ca: 'ca.pem', ...tables } },
+        f: { webhook: 'http://Broker.Default:8080/', allowHttpTo: ['Broker.default'] },
+        g: { stac: 'http://[fd00::2]:8080/', allowHttpTo: ['fd00::2'] },
       },
       folder,
     );
@@ -122,6 +124,8 @@ describe('sinks', () => {
           ...{ ca: rootPem, ...tables },
         },
       },
+      { target: { kind: 'webhook', url: 'http://broker.default:8080/' } },
+      { target: { kind: 'stac', url: 'http://[fd00::2]:8080' } },
     ];
     expect(sinks).toMatchObject({ definitions });
   });
@@ -141,10 +145,10 @@ describe('a faulty sink', () => {
     [{ command: [] }, '.command: must name a program'],
     [{ command: 'act.py' }, ".command: must be a list, such as ['node', 'act.js']"],
     [{ webhook: 'ftp://hooks.example.org' }, '.webhook: must be an https URL, …'],
-    [{ webhook: 'http://hooks.example.org' }, ': http is allowed only for this machine and …'],
+    [{ webhook: 'http://hooks.example.org' }, ': http is allowed only for …'],
     [
       { webhook: 'http://a.example', allowHttpTo: ['b.example'], ca: 'x' },
-      ': http is allowed only for this machine and …',
+      ': http is allowed only for …',
       ': ca requires an https URL',
     ],
     [{ webhook: 'https://me:hunter2@a.example' }, '.webhook: must not contain a user name, …'],
@@ -167,7 +171,7 @@ describe('a faulty sink', () => {
       ": metadataId requires format: 'wis2'",
       ': batch requires a webhook or a command',
     ],
-    [{ ...postgres({}), format: 'stac' }, ': this kind of sink has no format'],
+    [{ ...postgres({}), format: 'stac' }, ': format cannot be set: postgres …'],
     [
       { command: ['a'], secretFile: 'x', method: 'PUT', bearerFile: 'y', ca: 'z' },
       ': secretFile requires webhook',
@@ -188,8 +192,17 @@ describe('a faulty sink', () => {
       { webhook: 'https://a.example', bearerFile: 'x', headerFiles: { Authorization: 'y' } },
       ': bearerFile and the header authorization must not be set together',
     ],
+    [{ stac: 'https://a.example/stac?token=x' }, '.stac: must not contain ?'],
+    ...['http://a.example', 'a.example:80', '', 'a/b'].map((host): [unknown, string] => [
+      { webhook: 'https://a.example', allowHttpTo: [host] },
+      '.allowHttpTo.0: must be the name of a host without scheme and port, …',
+    ]),
+    [{ command: ['a'], maxAge: '0d' }, '.maxAge: must be longer than 0'],
     [{ command: ['a'], batch: { items: 101, seconds: 1 } }, '.batch.items: must be a whole …'],
-    [{ command: ['a'], maxAge: '30' }, '.maxAge: must be an age such as 365d, 52w or 36h'],
+    [
+      { command: ['a'], maxAge: '30' },
+      '.maxAge: must be an age in hours, days or weeks, such as 36h, 365d or 52w',
+    ],
     ...['mysql://me:hunter2@db/gis', 'postgres://me:100%zz@db/gis'].map(
       (url): [unknown, string] => [postgres({ url }), '.postgres.url: must be postgres://user…'],
     ),

@@ -25,6 +25,8 @@ type Before = (request: string) => number | undefined | Promise<number | undefin
 interface Options {
   conformsTo?: string[];
   token?: string;
+  /** True: reading needs no token. */
+  isPublic?: boolean;
   missingStatus?: number;
 }
 
@@ -45,8 +47,12 @@ export async function startStacServer(options: Options = {}) {
     return known ? 200 : 201;
   };
   const serve = (method: string, path: string, body: string): [status: number, body?: object] => {
-    const [, name = '', kind, id = ''] = path.split('/').slice(1).map(decodeURIComponent);
-    if (path === '/') return [200, { type: 'Catalog', conformsTo }];
+    const [, name = '', kind, id = ''] = path.split(/[/=]/).slice(1).map(decodeURIComponent);
+    if (path === '/conformance') return [200, { conformsTo }];
+    if (path.startsWith('/search?ids=')) {
+      const found = [...collections.values()].flatMap((items) => items.get(name) ?? []);
+      return [200, { type: 'FeatureCollection', features: found }];
+    }
     if (path === '/collections' && method === 'POST') {
       const { id: created, type } = JSON.parse(body);
       if (type !== 'Collection') return [400];
@@ -70,7 +76,9 @@ export async function startStacServer(options: Options = {}) {
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
     const name = `${method} ${url}`;
     const isKnown =
-      options.token === undefined || headers.authorization === `Bearer ${options.token}`;
+      options.token === undefined ||
+      (options.isPublic === true && method === 'GET') ||
+      headers.authorization === `Bearer ${options.token}`;
     const [status, answer] = isKnown ? serve(method, url, body) : [401];
     const changed = (await before(name)) ?? status;
     answered.push({ request: name, status: changed });

@@ -51,7 +51,10 @@ describe('a summary rule with faults', () => {
     [{ each: true }, ".each: use 'each', or { each: { filter: … } }"],
     [{ digest: 'day' }, ".digest: use 'digest', or { digest: { window: … } }"],
     [{ each: { maxAge: 30 } }, '.each.maxAge: …'],
-    [{ each: { maxAge: '30' } }, '.each.maxAge: must be an age such as 365d, 52w or 36h'],
+    [
+      { each: { maxAge: '30' } },
+      '.each.maxAge: must be an age in hours, days or weeks, such as 36h, 365d or 52w',
+    ],
     [{ each: { filtre: '' } }, '.each: unknown field "filtre"'],
     [
       { digest: { window: 1, filter: 1 } },

@@ -55,8 +55,11 @@ export const command = defineSinkKind({
 });
 
 function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAnswer {
-  // The last line of an error output usually has the error.
-  const lastLine = stderr.trimEnd().split('\n').at(-1) ?? '';
+  // The last line of an error output usually has the error; Node adds its version, and programs the place.
+  const lines = stderr
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^Node\.js v/.test(line));
+  const lastLine = lines.findLast((line) => /^\S*Error\b/.test(line)) ?? lines.at(-1) ?? '';
   const text = foreignText(lastLine, { secrets: [], charactersMax: hintCharactersMax });
   const detail = text === '' ? '' : `: ${text}`;
   if (timedOut) return unavailable(`it did not end in time${detail}`);

@@ -1,15 +1,17 @@
 /** Requests to web services of the user: their login, their answers, and no redirects. */
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import {
+  answerBytesMax,
   networkFault,
   reachHost,
   readBeginning,
   retryAfterMs,
   UnusableAnswer,
 } from '../../../core/http/bounded-fetch.ts';
-import { isLoopbackHost } from '../../../core/http/network-address.ts';
+import { hostOf, isLoopbackHost } from '../../../core/http/network-address.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../../../core/http/service-error.ts';
 import { contextTrusting } from '../../../core/http/tls-settings.ts';
 import { type Evaluation, ok } from '../../../core/terms/evaluation.ts';
@@ -45,6 +47,17 @@ const headerName = z
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, headerForm)
   .refine((name) => !ownHeaders.test(name), headerForm);
 
+const hostExample = "'broker.default.svc.cluster.local'";
+const hostForm = `must be the name of a host without scheme and port, such as ${hostExample}`;
+
+/** Returns a host as URLs have it; null for another text. */
+function normalHost(host: string): string | null {
+  const written = isIP(host) === 6 ? `[${host}]` : host;
+  return /^\[[\da-f:.]+\]$|^[^:/@?#[\]]+$/i.test(written)
+    ? (URL.parse(`http://${written}`)?.hostname ?? null)
+    : null;
+}
+
 /** Fields of every kind that sends requests. */
 export const httpFields = {
   /** File with the token for `Authorization: Bearer`, read for each request; must not be readable by everyone. */
@@ -61,7 +74,10 @@ export const httpFields = {
   ca: nameField('authority.pem').optional(),
   /** Hosts that may be reached without TLS, such as the broker in a cluster; this machine always may. */
   allowHttpTo: z
-    .array(z.string(), "must be a list, such as ['broker.default.svc.cluster.local']")
+    .array(
+      z.string(hostForm).refine((host) => normalHost(host) !== null, hostForm),
+      `must be a list, such as [${hostExample}]`,
+    )
     .optional(),
 };
 
@@ -75,12 +91,14 @@ export function httpFaults(sink: HttpFields, url: string | undefined): string[] 
       .filter((name) => sink[name] !== undefined)
       .map((name) => `${name} requires webhook or stac; other kinds have settings of their own`);
   }
-  const { protocol, hostname } = new URL(url);
-  const isPlain = protocol === 'http:';
-  const isAllowed = isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
+  const parsed = new URL(url);
+  const { hostname } = parsed;
+  const isPlain = parsed.protocol === 'http:';
+  const allowed = sink.allowHttpTo?.map(normalHost) ?? [];
   const faults: string[] = [];
-  if (isPlain && !isAllowed && !sink.allowHttpTo?.includes(hostname)) {
-    faults.push(`http is allowed only for this machine and for the hosts in allowHttpTo: ${url}`);
+  if (isPlain && !isLoopbackHost(hostOf(parsed)) && !allowed.includes(hostname)) {
+    const hosts = 'this machine and the hosts in allowHttpTo';
+    faults.push(`http is allowed only for ${hosts}, which does not name ${hostname}: use https`);
   }
   if (sink.ca !== undefined && isPlain) faults.push('ca requires an https URL');
   const names = Object.keys(sink.headerFiles ?? {});
@@ -126,7 +144,7 @@ const retryableStatuses = new Set([408, 425, 429]);
 /** Statuses caused by the URL or the login rather than the item, in addition to all 3xx. */
 const misconfiguredStatuses = new Set([401, 403, 404, 405, 410]);
 
-export interface HttpRequest {
+interface HttpRequest {
   method: string;
   /** By default that of the settings. */
   url?: string;
@@ -135,7 +153,7 @@ export interface HttpRequest {
 }
 
 /** Answer of a service; the status is 0 without one. */
-export interface HttpAnswer {
+interface HttpAnswer {
   status: number;
   /** Result of a delivery for this status. */
   answer: TargetAnswer;
@@ -184,10 +202,11 @@ export async function checkHost(
   signal: AbortSignal,
   remark = '',
 ): Promise<Evaluation> {
-  const { host, protocol, hostname } = new URL(url);
+  const parsed = new URL(url);
+  const { host } = parsed;
   const fault = await reachHost(url, { ca, signal });
   if (fault !== null) return unusable(host, fault);
-  const isOpen = protocol === 'http:' && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
+  const isOpen = parsed.protocol === 'http:' && !isLoopbackHost(hostOf(parsed));
   const secret = Object.keys(login() ?? {}).length > 0 ? 'The login and the' : 'The';
   return ok(
     `${host} is reachable.${isOpen ? ` ${secret} notifications are sent unencrypted.` : ''}${remark}`,
@@ -207,7 +226,12 @@ async function answerOf(
   const body = Readable.toWeb(response) as ReadableStream<Uint8Array>;
   const isRead = readsBody || status >= 300;
   // Nothing waits for the body of a success, so it has a limit of its own.
-  const beginning = readBeginning(body, isRead ? {} : { timeoutMs: successBodyMs });
+  const limit = readsBody
+    ? { bytesMax: answerBytesMax }
+    : isRead
+      ? {}
+      : { timeoutMs: successBodyMs };
+  const beginning = readBeginning(body, limit);
   if (status < 200 || status > 599) {
     throw new UnusableAnswer(`it answered with an invalid status (${status})`);
   }

@@ -4,7 +4,7 @@ import { isProblem } from '../../../core/terms/evaluation.ts';
 import { jsonOf } from '../../../core/terms/text.ts';
 import { partOf } from '../../../filter/values.ts';
 import type { Message } from '../../messages/formats.ts';
-import { defineSinkKind, type TargetAnswer, unusable } from '../target.ts';
+import { defineSinkKind, type TargetAnswer, unavailable, unusable } from '../target.ts';
 import {
   checkHost,
   createHttpClient,
@@ -19,6 +19,8 @@ export interface StacSettings extends HttpSettings {
 }
 
 type Client = ReturnType<typeof createHttpClient>;
+
+const stacUrl = serviceUrl.refine((url) => !url.includes('?'), 'must not contain ?');
 
 /** The part of an item that the requests need. */
 interface Item {
@@ -35,7 +37,7 @@ interface Item {
 export const stac = defineSinkKind({
   fields: {
     /** The URL of a STAC API with the transaction extension. */
-    stac: serviceUrl.optional(),
+    stac: stacUrl.optional(),
     /** False: an item whose collection is missing is refused. By default, missing collections are created. */
     createCollections: z.boolean('must be true or false').optional(),
     ...httpFields,
@@ -54,17 +56,23 @@ export const stac = defineSinkKind({
     const last = new Map<string, Promise<unknown>>();
     return {
       deliver: async (message, signal) => {
-        if (message.document.test === true) return checkTransactions(client, settings.url, signal);
-        const item: Item = JSON.parse(message.text);
-        const key = `${item.collection} ${item.id}`;
-        const done = (last.get(key) ?? Promise.resolve()).then(() =>
-          message.document.event === 'deleted'
+        const { document, text } = message;
+        if (document.test === true) return checkTransactions(client, settings.url, signal);
+        const isDeleted = document.event === 'deleted';
+        // Without a record, the item would lose its values.
+        if (!isDeleted && document.value === null) return { kind: 'acknowledged' };
+        const item: Item = JSON.parse(text);
+        if ([item.id, item.collection].some((part) => /^\.{0,2}$/.test(part))) {
+          return { kind: 'refused', reason: 'the product id or name is no part of a path' };
+        }
+        const done = (last.get(item.id) ?? Promise.resolve()).then(() =>
+          isDeleted
             ? remove(client, settings.url, { item, message, signal })
             : write(client, settings, { item, signal }),
         );
-        last.set(key, done);
+        last.set(item.id, done);
         const answer = await done;
-        if (last.get(key) === done) last.delete(key);
+        if (last.get(item.id) === done) last.delete(item.id);
         return answer;
       },
       close: client.close,
@@ -84,8 +92,11 @@ export const stac = defineSinkKind({
 const json = { 'content-type': 'application/json' };
 const geoJson = { 'content-type': 'application/geo+json' };
 
-const collectionUrl = (url: string, { collection }: Item) =>
-  `${url}/collections/${encodeURIComponent(collection)}`;
+const itemsUrl = (url: string, { collection }: Pick<Item, 'collection'>) =>
+  `${url}/collections/${encodeURIComponent(collection)}/items`;
+
+const itemUrl = (url: string, item: Pick<Item, 'id' | 'collection'>) =>
+  `${itemsUrl(url, item)}/${encodeURIComponent(item.id)}`;
 
 /** Links that a STAC API adds to its items itself. */
 const ownLinks = new Set(['self', 'root', 'parent', 'collection']);
@@ -104,10 +115,9 @@ async function write(
   { url, createCollections }: StacSettings,
   { item, signal }: Context,
 ): Promise<TargetAnswer> {
-  const items = `${collectionUrl(url, item)}/items`;
   const links = item.links.filter(({ rel }) => !ownLinks.has(rel));
   const content = { headers: geoJson, body: JSON.stringify({ ...item, links }) };
-  const create = { method: 'POST', url: items, ...content };
+  const create = { method: 'POST', url: itemsUrl(url, item), ...content };
   let { status, answer } = await client.send(create, signal);
   if (missingCollection.has(status)) {
     const created = await createCollection(client, { url, createCollections }, { item, signal });
@@ -115,8 +125,10 @@ async function write(
     ({ status, answer } = await client.send(create, signal));
   }
   if (status !== 409) return answer;
-  const replace = { method: 'PUT', url: `${items}/${encodeURIComponent(item.id)}`, ...content };
-  return (await client.send(replace, signal)).answer;
+  const replace = { method: 'PUT', url: itemUrl(url, item), ...content };
+  const replaced = await client.send(replace, signal);
+  // Another program deleted the item meanwhile.
+  return replaced.status === 404 ? unavailable('it has no such item any more') : replaced.answer;
 }
 
 /** Returns a collection of which only the id is known. The extent is required, so it is the largest one. */
@@ -137,49 +149,68 @@ async function createCollection(
   { url, createCollections }: Pick<StacSettings, 'url' | 'createCollections'>,
   { item, signal }: Context,
 ): Promise<TargetAnswer> {
+  const missing = `it has no collection ${item.collection}: create it`;
   if (!createCollections) {
-    const reason = `it has no collection ${item.collection}: create it, or remove createCollections`;
-    return { kind: 'refused', reason };
+    return { kind: 'refused', reason: `${missing}, or remove createCollections` };
   }
   const body = JSON.stringify(newCollection(item));
   const request = { method: 'POST', url: `${url}/collections`, headers: json, body };
   const { status, answer } = await client.send(request, signal);
-  return status === 409 ? { kind: 'acknowledged' } : answer;
+  if (status === 409) return { kind: 'acknowledged' };
+  // Only items of this collection are concerned.
+  const isOwn = answer.kind === 'misconfigured' && status !== 401;
+  return isOwn ? { kind: 'refused', reason: `${missing}, because ${answer.reason}` } : answer;
 }
 
-/** Deletes the item, unless it is missing, or by now the item of another product with the same name. */
+/**
+ * Deletes the item, unless it is missing, or by now the item of another product with the same name. Searches for it:
+ * deletions often lack the product type, and so the collection.
+ */
 async function remove(
   client: Client,
   url: string,
   { item, message, signal }: Context & { message: Message },
 ): Promise<TargetAnswer> {
-  const itemUrl = `${collectionUrl(url, item)}/items/${encodeURIComponent(item.id)}`;
   const { productId } = message.document;
-  if (item.id !== productId) {
-    const found = await client.send({ method: 'GET', url: itemUrl }, signal, { readsBody: true });
-    if (found.answer.kind !== 'acknowledged' && found.status !== 404) return found.answer;
-    if (found.status === 404) return { kind: 'acknowledged' };
-    if (jsonOf(found.text) === undefined) {
-      return { kind: 'refused', reason: 'its item is no JSON, or too large to be compared' };
-    }
-    if (!found.text.toLowerCase().includes(productId.toLowerCase())) {
-      return { kind: 'acknowledged' };
-    }
+  const search = `${url}/search?ids=${encodeURIComponent(item.id)}`;
+  const found = await client.send({ method: 'GET', url: search }, signal, { readsBody: true });
+  if (found.answer.kind !== 'acknowledged') return found.answer;
+  const { features } = foundItems.safeParse(jsonOf(found.text)).data ?? {};
+  if (features === undefined) return { kind: 'refused', reason: 'its search is no list of items' };
+  const own = features.filter((one) => {
+    const mentions = () => JSON.stringify(one).toLowerCase().includes(productId.toLowerCase());
+    return one.id === item.id && (item.id === productId || mentions());
+  });
+  for (const one of own) {
+    const request = { method: 'DELETE', url: itemUrl(url, one) };
+    const { status, answer } = await client.send(request, signal);
+    if (status !== 404 && answer.kind !== 'acknowledged') return answer;
   }
-  const { status, answer } = await client.send({ method: 'DELETE', url: itemUrl }, signal);
-  return status === 404 ? { kind: 'acknowledged' } : answer;
+  return { kind: 'acknowledged' };
 }
 
-/** A test delivery must not leave an item. */
+const foundItems = z.object({
+  features: z.array(z.looseObject({ id: z.string(), collection: z.string() })),
+});
+
+/** Checks the extension, and the login by deleting an item that does not exist: a test delivery must not leave one. */
 async function checkTransactions(
   client: Client,
   url: string,
   signal: AbortSignal,
 ): Promise<TargetAnswer> {
-  const { answer, text } = await client.send({ method: 'GET', url }, signal, { readsBody: true });
+  // Smaller than the landing page, which may list every collection.
+  const conformance = { method: 'GET', url: `${url}/conformance` };
+  const { answer, text } = await client.send(conformance, signal, { readsBody: true });
   const classes = partOf(jsonOf(text), 'conformsTo');
   const isListed =
     Array.isArray(classes) && classes.some((one) => /transaction|simpletx/.test(String(one)));
-  if (answer.kind !== 'acknowledged' || isListed) return answer;
-  return { kind: 'misconfigured', reason: 'it does not list the transaction extension' };
+  if (answer.kind !== 'acknowledged') return answer;
+  if (!isListed) {
+    return { kind: 'misconfigured', reason: 'it does not list the transaction extension' };
+  }
+  const item = { id: 'earshot-test', collection: 'earshot-test' };
+  const deletion = await client.send({ method: 'DELETE', url: itemUrl(url, item) }, signal);
+  const isKnown = deletion.status !== 401 && deletion.status !== 403;
+  return isKnown ? { kind: 'acknowledged' } : deletion.answer;
 }

@@ -116,11 +116,9 @@ function contentOf(
   { mode, isBatch }: Pick<WebhookSettings, 'mode' | 'isBatch'>,
 ): { headers: Record<string, string>; body: string } {
   const { mediaType, batchType } = formats[format];
-  const [text = ''] = items.map((item) => bodyOf(item, format));
-  if (isBatch) {
-    const body = `[${items.map((item) => bodyOf(item, format)).join(',')}]`;
-    return { headers: { 'content-type': batchType }, body };
-  }
+  const bodies = items.map((item) => bodyOf(item, format));
+  if (isBatch) return { headers: { 'content-type': batchType }, body: `[${bodies.join(',')}]` };
+  const [text = ''] = bodies;
   return mode === 'binary'
     ? binaryEvent(text)
     : { headers: { 'content-type': mediaType }, body: text };

@@ -19,28 +19,49 @@ describe('a STAC API', () => {
     async (missingStatus) => {
       const server = await startStacServer({ missingStatus });
       const { accept, start, isDone, items } = await openSinkContext();
-      await accept({ ProductId: 'p-1' });
-      await accept({ ProductId: 'p-1', SubscriptionEvent: 'modified' });
-      await accept({ ProductId: 'p-2' });
+      const Attributes = [{ Name: 'productType', ValueType: 'String', Value: 'S2MSI2A' }];
+      const value = { Name: productName, Attributes };
+      await accept({ ProductId: 'p-1', value });
+      await accept({ ProductId: 'p-1', value, SubscriptionEvent: 'modified' });
+      await accept({ ProductId: 'p-2', value });
+      // Deletions often lack the product type.
       await accept({ ProductId: 'p-2', SubscriptionEvent: 'deleted' });
       await accept({ ProductId: 'p-3', SubscriptionEvent: 'deleted' });
       start(definition(stacTarget(server.url), { message: own }));
       await expect.poll(() => isDone()).toBe(true);
       expect(await items('dead')).toEqual([]);
       expect(server.items().map(({ id }) => id)).toEqual(['p-1']);
-      expect(server.collections()).toHaveLength(1);
+      expect(server.collections()).toEqual(['SENTINEL-2.S2MSI2A']);
       const requests = (id: string) =>
         server.requests().filter((one) => one.includes(`/items/${id} `) && !one.startsWith('GET'));
       const items1 = `/collections/${server.collections()[0]}/items`;
       expect(requests('p-1')).toEqual([`PUT ${items1}/p-1 200`]);
       expect(requests('p-2')).toEqual([`DELETE ${items1}/p-2 204`]);
-      expect(requests('p-3')).toEqual([`DELETE ${items1}/p-3 404`]);
+      expect(requests('p-3')).toEqual([]);
       // The API adds its own links.
       const rels = server.items()[0]?.links.map(({ rel }) => rel);
       expect(rels).toContain('via');
       expect(rels).not.toContain('self');
     },
   );
+
+  it('keeps its item when a notification has no record, and refuses ids that would change the path', async () => {
+    const server = await startStacServer();
+    const { deliver } = openTestTarget(stacTarget(server.url), { message: own });
+    await deliver(scene, soon());
+    const before = server.items();
+    const bare = { ...scene, event: 'modified', value: null };
+    expect(await deliver(bare, soon())).toEqual({ kind: 'acknowledged' });
+    expect(server.items()).toEqual(before);
+    for (const productId of ['..', '.', '']) {
+      for (const event of ['created', 'deleted']) {
+        expect(await deliver({ ...scene, event, productId }, soon())).toMatchObject({
+          kind: 'refused',
+        });
+      }
+    }
+    expect(server.items()).toEqual(before);
+  });
 
   it('accepts a repetition of each state', async () => {
     const server = await startStacServer();
@@ -89,10 +110,14 @@ describe('a STAC API', () => {
     });
     server.change(() => 405);
     expect(await deliver(scene, soon())).toMatchObject({ kind: 'misconfigured' });
+    // Only the items of this collection are concerned.
+    const free = openTestTarget(stacTarget(server.url), { message: catalogue });
+    server.change((request) => (request === 'POST /collections' ? 405 : undefined));
+    expect(await free.deliver(scene, soon())).toMatchObject({ kind: 'refused' });
   });
 
   it('gets no item by a test delivery or the doctor, which check the login and the extension', async () => {
-    const server = await startStacServer({ token: 'right' });
+    const server = await startStacServer({ token: 'right', isPublic: true });
     const plain = await startStacServer({ conformsTo: [] });
     const right = stacTarget(server.url, { login: () => ({ authorization: 'Bearer right' }) });
     const targets = [right, stacTarget(server.url), stacTarget(plain.url)];
@@ -108,8 +133,12 @@ describe('a STAC API', () => {
     expect(await Promise.all(levels)).toMatchObject([
       ...[{ level: 'ok' }, { level: 'critical' }, { level: 'critical' }],
     ]);
-    expect(
-      [...server.requests(), ...plain.requests()].filter((one) => !one.startsWith('GET')),
-    ).toEqual([]);
+    const changes = [...server.requests(), ...plain.requests()].filter(
+      (one) => !one.startsWith('GET'),
+    );
+    // Of an item that does not exist.
+    const path = '/collections/earshot-test/items/earshot-test';
+    const statuses = ['401', '401', '404', '404'];
+    expect(changes.toSorted()).toEqual(statuses.map((status) => `DELETE ${path} ${status}`));
   });
 });

@@ -100,8 +100,8 @@ export function createAnswers(protocols: readonly Protocol[]) {
 export const isBelow = (path: string, root: string): boolean =>
   path === root || path.startsWith(`${root}/`);
 
-/** Facts of refusals above the limits of queries, live streams and bodies. */
-const limitFacts = ['waitingMax', 'viewersMax', 'allBytesMax'];
+/** Facts of refusals above the limits of queries, streams and bodies. */
+const limitFacts = ['waitingMax', 'readersMax', 'allBytesMax'];
 
 /** Returns true for a refusal above a limit, which is no fault of the store. */
 export function exceedsLimit(error: unknown): error is AppError {

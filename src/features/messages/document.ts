@@ -110,8 +110,11 @@ export interface MessageRules {
 /** `tooOld`: only the age is another one than the rules select. */
 export type Match = 'selected' | 'tooOld' | 'other';
 
-/** Reads the record unless it is given. Rejects with `unavailable` when a body cannot be read. */
-export type Matcher = (row: NotificationRow, known?: ReturnType<typeof recordOf>) => Promise<Match>;
+/** `read` is called if the rules depend on the record; by default it reads the body. Rejects as `read` does. */
+export type Matcher = (
+  row: NotificationRow,
+  read?: () => Promise<ProductRecord | null>,
+) => Promise<Match>;
 
 /**
  * Compiles rules to a function. A filter applies to the record of the notification, not to the current state of the
@@ -127,11 +130,11 @@ export function compileMatcher(
   const names = new Set<string | null>(subscriptions);
   const kinds = new Set<string>(events);
   const tests = [filter, replayFilter].flatMap(testsOf);
-  return async (row, known) => {
+  return async (row, read = async () => recordOf(await log.body(row.position), row)) => {
     if (names.size > 0 && !names.has(row.subscription)) return 'other';
     if (kinds.size > 0 && !kinds.has(row.event)) return 'other';
     if (tests.length === 0 && maxAgeUs === null) return 'selected';
-    const record = known === undefined ? recordOf(await log.body(row.position), row) : known;
+    const record = await read();
     if (record === null) return tests.length === 0 ? 'selected' : 'other';
     const view = productView({ Id: row.productId, Name: row.productName, ...record });
     if (!tests.every((test) => test(view))) return 'other';

@@ -161,7 +161,7 @@ function createPrepare({ definition, context, signal }: DeliveryOptions) {
     try {
       const record = recordOf(await log.body(position), row);
       // The items of a replay were requested explicitly. The rules may have changed since the item was queued.
-      if (replayId === null) match = await matches(row, record);
+      if (replayId === null) match = await matches(row, async () => record);
       if (match === 'selected') {
         return { item, message: await write(documentOf({ row, record, sink, replayId })) };
       }

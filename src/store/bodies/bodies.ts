@@ -116,7 +116,7 @@ export function unpackBodies(row: BodyRow): Buffer[] {
     throw new AppError(
       'unavailable',
       'A body in the log is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',
-      { cause },
+      { cause, facts: { isDamaged: true } },
     );
   }
 }

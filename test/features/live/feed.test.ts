@@ -158,7 +158,7 @@ describe('the live feed', () => {
         ...{ notifications: { ...notifications, lastPosition }, products: createMemoryProducts() },
         ...{ log: silentLog, closing },
       },
-      { frameMs: 5, viewersMax: 2, unreadMs: 300 },
+      { frameMs: 5, readersMax: 2, unreadMs: 300 },
     );
     const open = async () => {
       const gone = new AbortController();

@@ -22,6 +22,8 @@ import { waitUntilAnswered } from './query-measure.ts';
 
 const paths = ['/', '/live', '/map'] as const;
 
+const perCore = (run: RunFigures) => run.requestsPerSecond / (run.serverCores ?? Number.NaN);
+
 /** Measures intake without and with viewers, in turn, then the pages at a rate. */
 export async function measureViewers(full: BenchSetting, ratePerSecond: number, steadyMs: number) {
   const states = ['no viewers', 'viewers'] as const;
@@ -38,7 +40,6 @@ export async function measureViewers(full: BenchSetting, ratePerSecond: number, 
     }),
   );
   await browser.close();
-  const perCore = (run: RunFigures) => run.requestsPerSecond / (run.serverCores ?? Number.NaN);
   const perCores = fast.map((round) => perCore(round.viewers) / perCore(round['no viewers']));
   const longest = (i: number) => median(tasksMs.map((round) => round[i] ?? 0));
   return {
@@ -53,6 +54,34 @@ export async function measureViewers(full: BenchSetting, ratePerSecond: number, 
       ...paths.map((path, i) => target(`longest task of ${path}, ms`, longest(i), { max: 50 })),
     ],
     faults: [...fast, ...slow].flatMap((round) => Object.values(round).flatMap(faultsOf)),
+  };
+}
+
+/** Measures intake without and with readers of `/api/feed`, in turn. */
+export async function measureReaders(full: BenchSetting, count: number) {
+  const states = ['no readers', 'readers'] as const;
+  const rounds = await measureInTurn(full, 'full load', states, (state, folder) =>
+    measureWith(full, folder, (url) => openReaders(url, state === 'readers' ? count : 0)),
+  );
+  const perCores = rounds.map((round) => perCore(round.readers) / perCore(round['no readers']));
+  return {
+    figures: { rounds },
+    text: [renderRounds(`${count} readers`, states, rounds)],
+    targets: [
+      target('intake, readers / none', speedRatio(rounds, 'readers', 'no readers'), { min: 0.9 }),
+      target('the same per processor second', median(perCores), { min: 0.9 }),
+    ],
+    faults: rounds.flatMap((round) => Object.values(round).flatMap(faultsOf)),
+  };
+}
+
+/** Opens readers, which discard what they get. The returned function ends them. */
+function openReaders(url: string, count: number): Close {
+  const requests = Array.from({ length: count }, () =>
+    get(`${url}/api/feed`, (answer) => answer.resume().on('error', () => {})).on('error', () => {}),
+  );
+  return () => {
+    for (const request of requests) request.destroy();
   };
 }
 

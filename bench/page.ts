@@ -12,7 +12,7 @@ import { openStore } from '../test/helpers/store.ts';
 import { median, quantile, renderTable, target } from './figures.ts';
 import { type BenchContext, defineBenchmark, flag, integer, number } from './harness.ts';
 import { createSetting, loadOptions } from './measure.ts';
-import { measureViewers } from './page-viewers.ts';
+import { measureReaders, measureViewers } from './page-viewers.ts';
 import { freePort } from './processes.ts';
 import { prepareQueryData, slotMs } from './query-data.ts';
 import { waitUntilAnswered } from './query-measure.ts';
@@ -33,11 +33,12 @@ export const benchmark = defineBenchmark({
   command: 'npm run bench:page --',
   about: `Measures the web page against a receiver in a process of its own, in Chromium: bytes of each page, and the time
 of the server at many products (9 GB per million); or with --viewers, intake and the longest task of a page with three
-viewers.`,
+viewers; or with --readers, intake with readers of the feed.`,
   options: {
     ...loadOptions,
     products: integer('products received until now at 32,000 a day', 1_000_000, 12_000),
     viewers: flag('measures with three viewers only'),
+    readers: integer('measures intake with readers of the feed only', 0),
     rate: integer('notifications per second while tasks are measured', 1_000),
     'steady-seconds': number('duration of that', 60, 10),
   },
@@ -45,6 +46,10 @@ viewers.`,
   async measure(chosen, context) {
     const { products, quick, rate } = chosen;
     const { cleanup, folder, progress } = context;
+    if (chosen.readers > 0) {
+      const setting = await createSetting(chosen, context);
+      return { setting: setting.text, ...(await measureReaders(setting, chosen.readers)) };
+    }
     if (chosen.viewers) {
       const setting = await createSetting(chosen, context);
       const measured = await measureViewers(setting, rate, 1_000 * chosen['steady-seconds']);

@@ -8,6 +8,7 @@ export const promises = [
   'test/receiver/graceful-stop.slow.test.ts',
   'test/e2e/pull-kill.slow.test.ts',
   'test/e2e/sinks-kill.slow.test.ts',
+  'test/e2e/feed-kill.slow.test.ts',
   'test/e2e/reconcile-kill.slow.test.ts',
   'test/e2e/cut-registration.slow.test.ts',
   'test/e2e/rotation.slow.test.ts',

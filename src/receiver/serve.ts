@@ -246,7 +246,7 @@ function statusSourcesOf(
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
 const username = 'earshot';
 
-/** For the viewers of 16 live streams, each with a few connections, and some programs. */
+/** For the viewers of 16 live streams, each with a few connections, 64 readers of the feed, and some programs. */
 const connectionsMax = 200;
 
 /** Time to send an answer of a thousand records at shutdown. */

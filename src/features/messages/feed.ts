@@ -6,7 +6,7 @@ import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts
 import type { MessageRules } from './document.ts';
 import { type Events, type StreamLimits, sharedFor } from './event-stream.ts';
 import { type MessageSettings, messageUrls } from './formats.ts';
-import { createMessageReader, type ReadMessage } from './message-reader.ts';
+import { createMessageReader, type MessageReader } from './message-reader.ts';
 
 /** Maximum number of rows in one reading of the log. */
 const pageRowsMax = 100;
@@ -17,8 +17,17 @@ const chunkLength = 64 * 1024;
 /** Memory of rows, bodies and messages that readers share. */
 const sharedBytesMax = 8 * 2 ** 20;
 
-/** Maximum number of bytes that are read and sent each second for all readers, so that intake is not delayed. */
-const bytesPerSecond = 16 * 2 ** 20;
+/**
+ * Maximum number of bytes that are read and sent each second for all readers together. While this thread is busy, it is
+ * low, so that intake is not delayed.
+ */
+const bytesPerSecond = { usual: 32 * 2 ** 20, busy: 4 * 2 ** 20 };
+
+/** Share of its time in which a busy thread works. */
+const busyShare = 0.5;
+
+/** Interval at which this share is measured. */
+const measureMs = 250;
 
 /** Size of a row in these limits. */
 const rowBytes = 500;
@@ -33,7 +42,7 @@ export function createFeedEvents(
   { frameMs }: Pick<StreamLimits, 'frameMs'>,
 ): (request: FeedRequest, afterPosition: number) => Events {
   const share = createShared(sharedBytesMax);
-  const pace = createPace(bytesPerSecond);
+  const pace = createPace();
   const lastPosition = sharedFor(frameMs, () => notifications.lastPosition());
   const pageAfter = (position: number, last: number) =>
     share(
@@ -52,7 +61,7 @@ export function createFeedEvents(
   return (request, afterPosition) => {
     const [catalogueUrl, publicUrl] = [setting('catalogueUrl'), setting('publicUrl')];
     const urls = messageUrls({ catalogueUrl, publicUrl, console: setting('console') });
-    const read = createMessageReader(request, {
+    const reader = createMessageReader(request, {
       ...{ log, urls, nowUs },
       share: (key, write) => share(key, write, ({ length }) => 2 * length),
     });
@@ -63,7 +72,7 @@ export function createFeedEvents(
         const last = await lastPosition();
         while (position < last && !signal.aborted) {
           const rows = await pageAfter(position, last);
-          for await (const chunk of chunksOf(rows, read)) {
+          for await (const chunk of chunksOf(rows, reader)) {
             pace.add(chunk.text.length + chunk.rows * rowBytes);
             await pace.wait(signal);
             position = chunk.position;
@@ -82,7 +91,7 @@ function readPage({ find }: NotificationLog, afterPosition: number, last: number
 }
 
 /** Yields the events of rows, and the position after each part. */
-async function* chunksOf(rows: readonly NotificationRow[], read: ReadMessage) {
+async function* chunksOf(rows: readonly NotificationRow[], { read }: MessageReader) {
   let chunk = { text: '', rows: 0 };
   for (const row of rows) {
     await setImmediate();
@@ -127,12 +136,25 @@ function createShared(bytesMax: number): Share {
   };
 }
 
-/** Limits the bytes per second of all readers together. */
-function createPace(perSecond: number) {
+/** Limits the bytes per second of all readers. */
+function createPace() {
   let freeAtMs = 0;
+  let perSecond = bytesPerSecond.usual;
+  let measuredAtMs = 0;
+  let measured = performance.eventLoopUtilization();
+  const measure = (nowMs: number) => {
+    if (nowMs - measuredAtMs < measureMs) return;
+    const before = measured;
+    measured = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(measured, before);
+    perSecond = bytesPerSecond[utilization > busyShare ? 'busy' : 'usual'];
+    measuredAtMs = nowMs;
+  };
   return {
     add: (bytes: number) => {
-      freeAtMs = Math.max(freeAtMs, performance.now()) + (1_000 * bytes) / perSecond;
+      const nowMs = performance.now();
+      measure(nowMs);
+      freeAtMs = Math.max(freeAtMs, nowMs) + (1_000 * bytes) / perSecond;
     },
     wait: (signal: AbortSignal) => pause(Math.max(0, freeAtMs - performance.now()), signal),
   };

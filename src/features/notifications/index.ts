@@ -3,7 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const notifications = defineFeature({
   name: 'notifications',
-  needs: ['products'],
+  needs: ['products', 'messages'],
   offers: ['output.ts'],
   commands: [
     {

@@ -1,24 +1,27 @@
 /** `earshot tail`: prints and follows the log; a named reader continues at its stored position. */
 
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { addOutputForms, type OutputFlags, wholeNumber } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { shorten, widthOf, writeForeign } from '../../core/cli/output.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { followLog, type NotificationQuery, type NotificationRow } from '../../core/terms/ports.ts';
 import { toNotificationJson } from '../../core/terms/read-models.ts';
 import { printable } from '../../core/terms/text.ts';
+import { requireFilter } from '../../filter/check.ts';
 import type { ProductCells } from '../../filter/product-facts.ts';
 import type { StoreReader } from '../../store/store.ts';
+import { formatNames, type MessageSettings, messageUrls, stacIds } from '../messages/formats.ts';
+import { createMessageReader, type MessageReader } from '../messages/message-reader.ts';
 import {
   addFilterOptions,
   type FilterFlags,
   notificationCells,
   toQuery,
   warnOfUnknownEvents,
-  withMaxAge,
 } from './output.ts';
 
 /** Poll interval at the end of the log. */
@@ -34,6 +37,9 @@ interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'json' | 'ndjson'
   limit?: number;
   wide?: true;
   follow?: boolean;
+  filter?: string;
+  format?: MessageSettings['format'];
+  stacIds?: MessageSettings['stacIds'];
 }
 
 export const tailCommand = defineCommand('tail', {
@@ -55,6 +61,15 @@ export const tailCommand = defineCommand('tail', {
         '--from <where>',
         'position after which to print: start, now or a number (default: position of --reader, otherwise now)',
         startingPoint,
+      )
+      .option('--filter <expression>', '$filter expression for Products; the record must match')
+      .addOption(
+        new Option('--format <format>', 'format of ndjson (default: document)').choices(
+          formatNames,
+        ),
+      )
+      .addOption(
+        new Option('--stac-ids <whose>', 'ids of STAC items (default: earshot)').choices(stacIds),
       );
     return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
       '--wide',
@@ -67,7 +82,9 @@ notification, set --time notification. With --until, the command exits at the gi
 and -n cannot be combined with --from or --reader.
 
 Columns: time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
-product name. json and ndjson are the same: one object per line with fields of \`earshot query\`.
+product name. json prints one object per line, with fields of \`earshot query\`. ndjson prints one
+message per line, with the record of the product, as /api/feed sends it: the document of sinks, or
+another --format.
 
 The position of a reader is stored after the rows have been printed. After a crash, rows can be
 printed twice, but no row is skipped. A reader has one position: use another reader for another
@@ -77,23 +94,30 @@ Examples:
   $ earshot tail                                            new notifications
   $ earshot tail --since 1h                                 the last hour, then new notifications
   $ earshot tail -n 20 --event deleted --output json        20 deletions, then new deletions
+  $ earshot tail --filter "contains(Name,'_T32TQM_')"       new notifications of one tile
+  $ earshot tail --output ndjson --format stac              new products as STAC items
   $ earshot tail --reader downloads --from start --no-follow --json    the rows since the last run`,
   check: (flags: TailFlags, io) => {
     refuseTwoStarts(flags);
+    const { output, format, stacIds: ids, filter = '' } = flags;
+    if (output !== 'ndjson' && (format ?? ids) !== undefined) {
+      throw new AppError('usage', '--format and --stac-ids need --output ndjson.');
+    }
+    requireFilter(filter, 'Products');
     warnOfUnknownEvents(flags, io);
   },
   run: async (io, flags) => {
     const { reader: name, from } = flags;
     if (name === undefined) {
       return withParts(io, ['reader'], async ({ reader }) => {
-        await print(io, flags, reader, await startOf(flags, reader));
+        await print(io, flags, reader, await startOf(io, flags, reader));
       });
     }
     // A named reader changes its stored position.
     await withParts(io, ['store'], async ({ store }) => {
       const known = from === undefined ? await store.cursor(name) : null;
       const move = (position: number) => store.moveCursor(name, position, io.nowUs());
-      const start = known ?? (await startOf(flags, store));
+      const start = known ?? (await startOf(io, flags, store));
       await move(start);
       await print(io, flags, store, start, move);
     });
@@ -120,16 +144,20 @@ function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
 }
 
 /** Returns the position after which rows are printed. */
-async function startOf(flags: TailFlags, store: StoreReader): Promise<number> {
+async function startOf(io: Io, flags: TailFlags, store: StoreReader): Promise<number> {
   const { from = 'now', since, limit } = flags;
   if (typeof from === 'number') return from;
   if (from === 'start') return 0;
   if (limit === 0 || (since === undefined && limit === undefined)) return store.lastPosition();
   if (limit === undefined) return 0;
+  const { selects } = messagesOf(io, flags, store);
   let oldest: number | undefined;
-  const log = withMaxAge(store, flags.maxAge);
-  for await (const row of log.find({ ...toQuery(flags), order: 'newest', limit })) {
+  let left = limit;
+  for await (const row of store.find({ ...toQuery(flags), order: 'newest' })) {
+    if (!(await selects(row))) continue;
     oldest = row.position;
+    left -= 1;
+    if (left === 0) break;
   }
   return oldest === undefined ? store.lastPosition() : oldest - 1;
 }
@@ -160,9 +188,9 @@ async function print(
   };
   const query: NotificationQuery = toQuery(flags);
   const toLine = lineWriter(io, flags, store);
-  const log = withMaxAge(store, flags.maxAge);
-  for await (const row of followLog({ log, query, afterPosition, wait, signal })) {
-    await writeForeign(io.stdout, await toLine(row));
+  for await (const row of followLog({ log: store, query, afterPosition, wait, signal })) {
+    const line = await toLine(row);
+    if (line !== null) await writeForeign(io.stdout, `${line}\n`);
     written = row.position;
     unstored += 1;
     if (unstored >= rowsPerMoveMax) await storePosition();
@@ -174,14 +202,35 @@ function msUntilEnd({ until = Number.POSITIVE_INFINITY }: TailFlags, io: Io): nu
   return Math.max(0, (until - io.nowUs()) / 1000);
 }
 
+function messagesOf(io: Io, flags: TailFlags, log: StoreReader): MessageReader {
+  const { filter = '', maxAge: maxAgeUs = null } = flags;
+  const { format = 'document', stacIds: ids = 'earshot' } = flags;
+  const rules = { subscriptions: [], events: [], filter, maxAgeUs };
+  // Other outputs have no URLs, and do not depend on these settings.
+  const urls =
+    flags.output === 'ndjson'
+      ? messageUrls(loadConfig(io, ['catalogueUrl', 'publicUrl', 'console']))
+      : { catalogue: '', receiver: undefined, base: '' };
+  return createMessageReader({ ...rules, format, stacIds: ids }, { log, urls, nowUs: io.nowUs });
+}
+
+/** Returns the function that writes the line of a row; null for a row that is not selected. */
 function lineWriter(
-  { stdout }: Io,
-  { output, wide }: TailFlags,
+  io: Io,
+  flags: TailFlags,
   log: StoreReader,
-): (row: NotificationRow) => Promise<string> {
-  if (output !== 'lines') return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
-  const width = wide ? Number.POSITIVE_INFINITY : widthOf(stdout);
-  return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
+): (row: NotificationRow) => Promise<string | null> {
+  const { output, wide } = flags;
+  const { selects, read } = messagesOf(io, flags, log);
+  const width = wide ? Number.POSITIVE_INFINITY : widthOf(io.stdout);
+  const lineIn = {
+    lines: async (row: NotificationRow) => lineOf(row, await notificationCells(row, log), width),
+    json: (row: NotificationRow) => JSON.stringify(toNotificationJson(row)),
+  };
+  return async (row) => {
+    if (output === 'ndjson') return read(row);
+    return (await selects(row)) ? lineIn[output](row) : null;
+  };
 }
 
 /** Formats a row: the name of the product is shortened only if it does not fit, and more is added if there is width. */

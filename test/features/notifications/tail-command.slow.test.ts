@@ -1,5 +1,7 @@
 /** `earshot tail`: start position, following, and named readers that lose nothing. */
 import { describe, expect, it, vi } from 'vitest';
+import { documentOf, recordOf } from '../../../src/features/messages/document.ts';
+import { formatNames, messageWriter } from '../../../src/features/messages/formats.ts';
 import { expectRefusal, nowUs } from '../../helpers/fake-io.ts';
 import {
   createContext,
@@ -67,6 +69,8 @@ describe('tail', () => {
     ['-n 5 --from 3', '-n cannot be combined with --from.'],
     ['--since 1h --reader downloads', 'the reader starts at its stored position.'],
     ['-n 5 --reader downloads', 'To move the reader, use --from'],
+    ['--format stac', '--format and --stac-ids need --output ndjson.'],
+    ['--json --stac-ids catalogue', '--format and --stac-ids need --output ndjson.'],
   ])('refuses %s with advice', async (line, advice) => {
     const context = await createFourHours();
     await expectRefusal(context.earshot(['tail', ...line.split(' ')]), advice);
@@ -138,6 +142,64 @@ it('the lines of tail have the name, and what else fits: all in a wide terminal,
     await context.earshot([...all, '--wide'], { isTTY: true, columns: 80 }),
   ];
   for (const one of whole) expect(one.out.split('\n')).toEqual([...full, '']);
+});
+
+describe('messages', () => {
+  const ndjson = [...all, '--output', 'ndjson'];
+  const lines = ({ out }: { out: string }) =>
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  it('ndjson prints what the feed sends, in each format', async () => {
+    const context = await filledContext(products);
+    const urls = { catalogue: 'https://catalogue.test', receiver: 'https://me.test' };
+    const base = 'http://127.0.0.1:7070';
+    const env = {
+      EARSHOT_CATALOGUE_URL: urls.catalogue,
+      EARSHOT_PUBLIC_URL: urls.receiver,
+      EARSHOT_CONSOLE_LISTEN: '127.0.0.1:7070',
+    };
+    await withStore(context.dataDir, async (store) => {
+      for (const format of formatNames) {
+        const settings = { format, stacIds: 'catalogue' } as const;
+        const write = messageWriter(settings, { urls: { ...urls, base }, nowUs: () => nowUs });
+        const expected: unknown[] = [];
+        for await (const row of store.find({ order: 'oldest' })) {
+          const record = recordOf(await store.body(row.position), row);
+          const document = documentOf({ row, record, sink: 'feed', replayId: null });
+          expected.push(JSON.parse((await write(document)).text));
+        }
+        const words = [...ndjson, '--format', format, '--stac-ids', 'catalogue'];
+        expect(lines(await context.earshot(words, { env }))).toEqual(expected);
+      }
+    });
+  });
+
+  it('--filter selects in every output, and -n counts what it selects', async () => {
+    const context = await filledContext(products);
+    const filter = ['--filter', "startswith(Name,'S')"];
+    const printed = async (...words: string[]) => (await context.earshot(words)).out.split('\n');
+    expect(await printed(...all, ...filter)).toEqual([full[0], full[1], '']);
+    expect(lines(await context.earshot([...ndjson, ...filter]))).toHaveLength(2);
+    expect(await context.positions([...all, ...filter])).toEqual([1, 2]);
+    const last = ['tail', '--no-follow', '-n', '1', ...filter];
+    expect(await context.positions(last)).toEqual([2]);
+    expect(await printed(...last)).toEqual([full[1], '']);
+    const none = ['--filter', "startswith(Name,'X')"];
+    expect(await printed(...last, ...none)).toEqual(['']);
+    const wrong = context.earshot([...all, '--filter', 'Name']);
+    await expectRefusal(wrong, 'One error in the filter', 1);
+  });
+
+  it('moves a reader over notifications that are not selected', async () => {
+    const context = await filledContext(products);
+    const reader = ['tail', '--no-follow', '--reader', 'radar'];
+    const filter = ['--filter', "startswith(Name,'S1')"];
+    expect(await context.positions([...reader, '--from', 'start', ...filter])).toEqual([2]);
+    expect(await context.positions(reader)).toEqual([]);
+  });
 });
 
 describe('a named reader', () => {

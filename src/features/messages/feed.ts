@@ -2,11 +2,11 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ConsoleParts } from '../../core/api/listener-slot.ts';
 import { pause } from '../../core/cli/io.ts';
-import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
+import type { NotificationRow } from '../../core/terms/ports.ts';
 import type { MessageRules } from './document.ts';
 import { type Events, type StreamLimits, sharedFor } from './event-stream.ts';
 import { type MessageSettings, messageUrls } from './formats.ts';
-import { createMessageReader, type MessageReader } from './message-reader.ts';
+import { createMessageReader, type ReadMessage } from './message-reader.ts';
 
 /** Maximum number of rows in one reading of the log. */
 const pageRowsMax = 100;
@@ -32,24 +32,22 @@ const measureMs = 250;
 /** Size of a row in these limits. */
 const rowBytes = 500;
 
-export type FeedRequest = MessageRules & MessageSettings;
-
 export type FeedParts = Pick<ConsoleParts, 'notifications' | 'setting' | 'nowUs'>;
 
 /** Returns the function that creates the events after a position. It throws `invalid` for an invalid filter. */
 export function createFeedEvents(
   { notifications, setting, nowUs }: FeedParts,
   { frameMs }: Pick<StreamLimits, 'frameMs'>,
-): (request: FeedRequest, afterPosition: number) => Events {
+): (request: MessageRules & MessageSettings, afterPosition: number) => Events {
   const share = createShared(sharedBytesMax);
   const pace = createPace();
   const lastPosition = sharedFor(frameMs, () => notifications.lastPosition());
-  const pageAfter = (position: number, last: number) =>
-    share(
-      `page ${position} ${last}`,
-      () => readPage(notifications, position, last),
-      (rows) => rows.length * rowBytes,
-    );
+  const pageAfter = (afterPosition: number, last: number) => {
+    const bounds = { afterPosition, beforePosition: last + 1 };
+    const rows = () =>
+      Array.fromAsync(notifications.find({ ...bounds, order: 'oldest', limit: pageRowsMax }));
+    return share(`page ${afterPosition} ${last}`, rows, ({ length }) => length * rowBytes);
+  };
   const log = {
     body: async (position: number) => {
       const read = () => notifications.body(position);
@@ -61,7 +59,7 @@ export function createFeedEvents(
   return (request, afterPosition) => {
     const [catalogueUrl, publicUrl] = [setting('catalogueUrl'), setting('publicUrl')];
     const urls = messageUrls({ catalogueUrl, publicUrl, console: setting('console') });
-    const reader = createMessageReader(request, {
+    const read = createMessageReader(request, {
       ...{ log, urls, nowUs },
       share: (key, write) => share(key, write, ({ length }) => 2 * length),
     });
@@ -72,8 +70,9 @@ export function createFeedEvents(
         const last = await lastPosition();
         while (position < last && !signal.aborted) {
           const rows = await pageAfter(position, last);
-          for await (const chunk of chunksOf(rows, reader)) {
-            pace.add(chunk.text.length + chunk.rows * rowBytes);
+          pace.add(rows.length * rowBytes);
+          for await (const chunk of chunksOf(rows, read)) {
+            pace.add(chunk.text.length);
             await pace.wait(signal);
             position = chunk.position;
             yield chunk.text === '' ? null : chunk.text;
@@ -85,54 +84,45 @@ export function createFeedEvents(
   };
 }
 
-function readPage({ find }: NotificationLog, afterPosition: number, last: number) {
-  const bounds = { afterPosition, beforePosition: last + 1 };
-  return Array.fromAsync(find({ ...bounds, order: 'oldest', limit: pageRowsMax }));
-}
-
 /** Yields the events of rows, and the position after each part. */
-async function* chunksOf(rows: readonly NotificationRow[], { read }: MessageReader) {
-  let chunk = { text: '', rows: 0 };
+async function* chunksOf(rows: readonly NotificationRow[], read: ReadMessage) {
+  let text = '';
   for (const row of rows) {
     await setImmediate();
     const { position } = row;
     const message = await read(row);
-    chunk.rows += 1;
-    if (message !== null) chunk.text += `id: ${position}\ndata: ${message}\n\n`;
-    if (chunk.text.length < chunkLength && row !== rows.at(-1)) continue;
-    yield { ...chunk, position };
-    chunk = { text: '', rows: 0 };
+    if (message !== null) text += `id: ${position}\ndata: ${message}\n\n`;
+    if (text.length < chunkLength && row !== rows.at(-1)) continue;
+    yield { text, position };
+    text = '';
   }
 }
 
-type Share = <Value>(
-  key: string,
-  read: () => Promise<Value>,
-  bytesOf: (value: Value) => number,
-) => Promise<Value>;
-
 /** Creates the function that reads a value, or returns the one that was read before under the key. Drops the oldest. */
-function createShared(bytesMax: number): Share {
+function createShared(bytesMax: number) {
   const known = new Map<string, { value: Promise<unknown>; bytes: number }>();
   let bytes = 0;
-  const add = <Value>(key: string, value: Promise<Value>, bytesOf: (value: Value) => number) => {
+  const dropOldest = () => {
+    for (const [key, one] of known) {
+      if (bytes <= bytesMax) break;
+      known.delete(key);
+      bytes -= one.bytes;
+    }
+  };
+  return <Value>(key: string, read: () => Promise<Value>, bytesOf: (value: Value) => number) => {
+    const before = known.get(key);
+    if (before !== undefined) return before.value as Promise<Value>;
+    const value = read();
     const entry = { value, bytes: 0 };
     known.set(key, entry);
-    const ended = (read: Value) => {
-      entry.bytes = bytesOf(read);
+    const ended = (result: Value) => {
+      if (known.get(key) !== entry) return;
+      entry.bytes = bytesOf(result);
       bytes += entry.bytes;
-      for (const [oldest, one] of known) {
-        if (bytes <= bytesMax) break;
-        known.delete(oldest);
-        bytes -= one.bytes;
-      }
+      dropOldest();
     };
     value.then(ended, () => known.delete(key));
     return value;
-  };
-  return <Value>(key: string, read: () => Promise<Value>, bytesOf: (value: Value) => number) => {
-    const value = known.get(key)?.value as Promise<Value> | undefined;
-    return value ?? add(key, read(), bytesOf);
   };
 }
 

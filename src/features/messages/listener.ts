@@ -48,20 +48,12 @@ const query = z.strictObject({
 const text = z.string().nullable();
 
 const answer: z.ZodType<NotificationDocument> = z.object({
-  id: z.string().describe('Unique id of the notification.'),
-  notificationId: z.string().describe('The same as `id`.'),
-  replay: z.literal(false),
-  sink: z.literal('feed'),
-  position: z.int().describe('Position in the log.'),
-  subscription: text.describe('Subscription name in the URL path of the push.'),
-  event: z.string().describe('created, modified or deleted, in lower case.'),
+  ...{ id: z.string(), notificationId: z.string(), replay: z.literal(false) },
+  ...{ sink: z.literal('feed'), position: z.int(), subscription: text, event: z.string() },
   ...{ productId: z.string(), productName: text, subscriptionId: text, ackId: text },
-  ...{ notificationDate: text, receivedAt: z.string() },
-  source: z.string().describe('push, pull, or reconcile if earshot fetched the notification.'),
+  ...{ notificationDate: text, receivedAt: z.string(), source: z.string() },
   value: z.looseObject({}).nullable().describe('Record of the product, as sent by the catalogue.'),
 });
-
-type Query = z.output<typeof query>;
 
 /** Returns the route. */
 export function feedRoute(
@@ -82,10 +74,9 @@ export function feedRoute(
     answer,
     answerType: 'text/event-stream',
     respond: async (asked, _url, gone, { disconnect, headers }) => {
-      const { event: events, filter, format, maxAge = null } = asked;
-      const { subscription, stacIds: ids } = asked;
+      const { event: events, subscription, maxAge = null, ...message } = asked;
       const subscriptions = subscription === undefined ? [] : [subscription];
-      const request = { subscriptions, events, filter, maxAgeUs: maxAge, format, stacIds: ids };
+      const request = { ...message, events, subscriptions, maxAgeUs: maxAge };
       const start = await startOf(asked, headers.get('last-event-id'), parts.notifications);
       const stream = await inTurn(() => eventsAfter(request, start));
       return open({ gone, disconnect }, stream);
@@ -95,7 +86,7 @@ export function feedRoute(
 
 /** Returns the position after which the events start. */
 async function startOf(
-  { after, since }: Query,
+  { after, since }: z.output<typeof query>,
   lastEventId: string | null,
   log: NotificationLog,
 ): Promise<number> {

@@ -8,6 +8,8 @@ import { type MessageSettings, type MessageUrls, messageWriter } from './formats
 /** Value of `sink` in the documents. */
 const sink = 'feed';
 
+export type ReadMessage = (row: NotificationRow) => Promise<string | null>;
+
 interface MessageSources {
   log: Pick<NotificationLog, 'body'>;
   urls: MessageUrls;
@@ -17,68 +19,46 @@ interface MessageSources {
 }
 
 /**
- * Creates the reader of messages. Its functions reject with `unavailable` when the log cannot be read. Throws `invalid` for
- * an invalid filter.
+ * Returns the function that reads the message of a notification, as one line of JSON. It resolves with null for a
+ * notification that the rules do not select, or that was pruned meanwhile, and rejects with `unavailable` when the log
+ * cannot be read. Throws `invalid` for an invalid filter.
  */
 export function createMessageReader(
   request: MessageRules & MessageSettings,
   { log, urls, nowUs, share = (_key, write) => write() }: MessageSources,
-) {
+): ReadMessage {
   const matches = compileMatcher(request, log);
   const write = messageWriter(request, { urls, nowUs });
   const { format, stacIds } = request;
 
-  const selects = async (row: NotificationRow, read: ReadRecord) =>
-    (await matches(row, read)) === 'selected';
+  const readRecord = async (row: NotificationRow): Promise<ProductRecord | null> => {
+    try {
+      return recordOf(await log.body(row.position), row);
+    } catch (error) {
+      // A damaged body must not stop the reader.
+      if (isAppError(error) && error.facts.isDamaged !== true) throw error;
+      return null;
+    }
+  };
   const writeText = async (row: NotificationRow, record: ProductRecord | null) => {
     const document = documentOf({ row, record, sink, replayId: null });
     // The record may have values that a format cannot write.
     const { text } = await write(document).catch(() => write({ ...document, value: null }));
     return text;
   };
-  return {
-    /** Returns true for a notification that the rules select, false for one that was pruned meanwhile. */
-    selects: (row: NotificationRow): Promise<boolean> =>
-      unlessPruned(selects(row, recordReader(log, row)), false),
-    /** Returns the message as one line of JSON; null for a notification that is not selected. */
-    read: (row: NotificationRow): Promise<string | null> => {
-      const readRecord = recordReader(log, row);
-      const read = async () => {
-        if (!(await selects(row, readRecord))) return null;
-        const key = `${row.position} ${format} ${stacIds}`;
-        return share(key, async () => writeText(row, await readRecord()));
-      };
-      return unlessPruned(read(), null);
-    },
-  };
-}
-
-type ReadRecord = () => Promise<ProductRecord | null>;
-
-/** Returns the function that reads a record once; null for a damaged body, which must not stop a reader. */
-function recordReader(log: Pick<NotificationLog, 'body'>, row: NotificationRow): ReadRecord {
-  const read = async () => {
+  return async (row) => {
+    let record: ReturnType<typeof readRecord> | undefined;
+    const read = () => {
+      record ??= readRecord(row);
+      return record;
+    };
     try {
-      return recordOf(await log.body(row.position), row);
+      if ((await matches(row, read)) !== 'selected') return null;
+      const key = `${row.position} ${format} ${stacIds}`;
+      return await share(key, async () => writeText(row, await read()));
     } catch (error) {
-      if (isAppError(error) && error.facts.isDamaged !== true) throw error;
-      return null;
+      if (isAppError(error, 'not_found')) return null;
+      throw error;
     }
   };
-  let record: Promise<ProductRecord | null> | undefined;
-  return () => {
-    record ??= read();
-    return record;
-  };
 }
-
-async function unlessPruned<Value>(read: Promise<Value>, otherwise: Value): Promise<Value> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isAppError(error, 'not_found')) return otherwise;
-    throw error;
-  }
-}
-
-export type MessageReader = ReturnType<typeof createMessageReader>;

@@ -15,7 +15,7 @@ import { requireFilter } from '../../filter/check.ts';
 import type { ProductCells } from '../../filter/product-facts.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { formatNames, type MessageSettings, messageUrls, stacIds } from '../messages/formats.ts';
-import { createMessageReader, type MessageReader } from '../messages/message-reader.ts';
+import { createMessageReader } from '../messages/message-reader.ts';
 import {
   addFilterOptions,
   type FilterFlags,
@@ -62,7 +62,10 @@ export const tailCommand = defineCommand('tail', {
         'position after which to print: start, now or a number (default: position of --reader, otherwise now)',
         startingPoint,
       )
-      .option('--filter <expression>', '$filter expression for Products; the record must match')
+      .option(
+        '--filter <expression>',
+        '$filter expression (the record of the notification must match)',
+      )
       .addOption(
         new Option('--format <format>', 'format of ndjson (default: document)').choices(
           formatNames,
@@ -202,7 +205,7 @@ function msUntilEnd({ until = Number.POSITIVE_INFINITY }: TailFlags, io: Io): nu
   return Math.max(0, (until - io.nowUs()) / 1000);
 }
 
-function messagesOf(io: Io, flags: TailFlags, log: StoreReader): MessageReader {
+function messagesOf(io: Io, flags: TailFlags, log: StoreReader) {
   const { filter = '', maxAge: maxAgeUs = null } = flags;
   const { format = 'document', stacIds: ids = 'earshot' } = flags;
   const rules = { subscriptions: [], events: [], filter, maxAgeUs };
@@ -211,7 +214,11 @@ function messagesOf(io: Io, flags: TailFlags, log: StoreReader): MessageReader {
     flags.output === 'ndjson'
       ? messageUrls(loadConfig(io, ['catalogueUrl', 'publicUrl', 'console']))
       : { catalogue: '', receiver: undefined, base: '' };
-  return createMessageReader({ ...rules, format, stacIds: ids }, { log, urls, nowUs: io.nowUs });
+  const sources = { log, urls, nowUs: io.nowUs };
+  const read = createMessageReader({ ...rules, format, stacIds: ids }, sources);
+  const isAny = filter === '' && maxAgeUs === null;
+  const selects = async (row: NotificationRow) => isAny || (await read(row)) !== null;
+  return { read, selects };
 }
 
 /** Returns the function that writes the line of a row; null for a row that is not selected. */
@@ -223,13 +230,11 @@ function lineWriter(
   const { output, wide } = flags;
   const { selects, read } = messagesOf(io, flags, log);
   const width = wide ? Number.POSITIVE_INFINITY : widthOf(io.stdout);
-  const lineIn = {
-    lines: async (row: NotificationRow) => lineOf(row, await notificationCells(row, log), width),
-    json: (row: NotificationRow) => JSON.stringify(toNotificationJson(row)),
-  };
   return async (row) => {
     if (output === 'ndjson') return read(row);
-    return (await selects(row)) ? lineIn[output](row) : null;
+    if (!(await selects(row))) return null;
+    if (output === 'json') return JSON.stringify(toNotificationJson(row));
+    return lineOf(row, await notificationCells(row, log), width);
   };
 }
 

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
+import type { ApiRoute } from '../../../src/core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../../src/core/api/listener-slot.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { NotificationLog, NotificationRow } from '../../../src/core/terms/ports.ts';
 import { documentOf } from '../../../src/features/messages/document.ts';
@@ -55,13 +57,18 @@ async function openGrowing(count: number, limits: Partial<StreamLimits> = {}) {
   };
   const all = { readersMax: 64, frameMs: 20, unreadMs: 30_000, ...limits };
   const log = { ...silentLog, debug: vi.fn(), error: vi.fn() };
-  const context = await openConsole({
-    ...{ notifications, log },
-    slots: [{ routes: (parts) => [{ route: feedRoute(parts, all), line: 'none' }] }],
-  });
+  const routes = (parts: ConsoleParts): ServedRoute[] => {
+    route = feedRoute(parts, all);
+    return [{ route, line: 'none' }];
+  };
+  let route: ApiRoute | undefined;
+  const context = await openConsole({ ...{ notifications, log }, slots: [{ routes }] });
+  const client = { headers: new Headers(), disconnect: () => undefined };
+  const respond = async (gone: AbortSignal) =>
+    route?.respond(new URL(`${context.origin}/api/feed`), gone, client);
   const feed = (search = '', headers = {}) =>
     openFeed(`${context.origin}/api/feed${search}`, headers);
-  return { ...context, ...{ rows, notifications, add, feed, log } };
+  return { ...context, ...{ rows, notifications, add, feed, log, respond } };
 }
 
 describe('the feed', () => {
@@ -145,6 +152,20 @@ describe('the feed', () => {
     await expect.poll(() => reader.blocks.at(-1)).toEqual({ id: 11, data: null });
   });
 
+  it('moves the position while a long past is searched', async () => {
+    const { feed, notifications } = await openGrowing(150, { idleMs: 0 });
+    const waiting = Promise.withResolvers<void>();
+    const read = notifications.body.getMockImplementation() ?? expect.fail();
+    notifications.body.mockImplementation(async (position) => {
+      if (position > 100) await waiting.promise;
+      return read(position);
+    });
+    const reader = await feed("?after=0&filter=Name eq 'S1A_150'");
+    await expect.poll(() => reader.blocks.at(-1)).toEqual({ id: 100, data: null });
+    waiting.resolve();
+    await reader.expectPositions([150]);
+  });
+
   it('has at most 64 readers; the next one gets 503 until one leaves', async () => {
     const { feed, get: ask } = await openGrowing(1);
     for (let i = 0; i < 70; i += 1)
@@ -158,13 +179,27 @@ describe('the feed', () => {
     await expect.poll(async () => (await feed()).status).toBe(200);
   });
 
+  it('keeps no place for a client that left before its stream was opened', async () => {
+    const { feed, respond } = await openGrowing(1, { readersMax: 1 });
+    await expect(respond(AbortSignal.abort())).rejects.toThrow();
+    expect((await feed()).status).toBe(200);
+  });
+
   it('reads once for all readers, and nothing without one', async () => {
     const { feed, notifications, add } = await openGrowing(150);
     expect(notifications.lastPosition).not.toHaveBeenCalled();
-    const readers = await Promise.all(Array.from({ length: 8 }, () => feed('?after=0')));
+    const beganMs = performance.now();
+    const formats = ['document', 'stac', 'cloudevents', 'cloudevents-document'] as const;
+    const readers = await Promise.all(
+      [...formats, ...formats].map((format) => feed(`?after=0&format=${format}`)),
+    );
     for (const reader of readers) await reader.expectPositions(to(150));
     add(10);
     for (const reader of readers) await reader.expectPositions(to(160));
+    const readings = (performance.now() - beganMs) / 19 + 1;
+    expect(notifications.lastPosition.mock.calls.length).toBeLessThanOrEqual(readings);
+    const messages = readers.map((reader) => JSON.stringify(reader.messages()[0]));
+    expect(new Set(messages).size).toBe(formats.length);
     const bodies = notifications.body.mock.calls.map(([position]) => position);
     expect(bodies.toSorted((a, b) => a - b)).toEqual(to(160));
     expect(notifications.find.mock.calls.length).toBeLessThanOrEqual(4);
@@ -239,8 +274,10 @@ describe('the feed', () => {
   });
 
   it('skips pruned notifications, and sends those with a damaged body without their record', async () => {
-    const { feed, notifications, rows } = await openGrowing(12);
+    const { feed, notifications, rows } = await openGrowing(12, { idleMs: 30 });
     rows.splice(0, 4);
+    // The newest notification was pruned after the last position was read.
+    notifications.lastPosition.mockResolvedValue(13);
     const facts = { isDamaged: true };
     const bodies = new Map([
       [7, () => Promise.reject(new AppError('not_found', 'The log has no position 7.'))],
@@ -253,6 +290,7 @@ describe('the feed', () => {
     );
     const reader = await feed('?after=2');
     await reader.expectPositions([5, 6, 8, 9, 10, 11, 12]);
+    await expect.poll(() => reader.blocks.at(-1)).toEqual({ id: 13, data: null });
     const values = reader.messages().map(({ value }) => value);
     expect(values).toEqual(
       [5, 6, 8, 9, 10, 11, 12].map((one) => ([8, 9].includes(one) ? null : recordAt(one))),

@@ -4,11 +4,11 @@ import {
   type ApiRoute,
   apiRoute,
   dateParameter,
+  maxAgeParameter,
   positionParameter,
 } from '../../core/api/api-route.ts';
 import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { inTurn } from '../../core/api/query-line.ts';
-import { keptAge } from '../../core/config/variables.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { firstOf, type NotificationLog } from '../../core/terms/ports.ts';
 import { subscriptionEvents } from '../../core/terms/subscription.ts';
@@ -32,9 +32,7 @@ const query = z.strictObject({
     .default([])
     .describe('Only notifications with one of these events.'),
   subscription: z.string().optional().describe('Only notifications of this subscription.'),
-  maxAge: keptAge
-    .optional()
-    .describe('Maximum time from sensing to publication, such as `30d` or `36h`.'),
+  maxAge: maxAgeParameter,
   format: z
     .enum(formatNames)
     .default('document')

@@ -122,7 +122,7 @@ describe('the feed', () => {
     ['?event=created,lost', /event/],
     ['?format=xml', /format/],
     ['?stacIds=mine', /stacIds/],
-    ['?maxAge=old', /must be an age such as 365d/],
+    ['?maxAge=old', /must be an age in hours/],
     ['?filter=Name', /One error in the filter for Products/],
     ['?position=1', /position/],
     ['', /Last-Event-ID must be a position/, { 'Last-Event-ID': 'x' }],

@@ -18,6 +18,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 HTTP_URL = "https://download.dataspace.copernicus.eu/odata/v1"
 TOKEN_URL = "https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token"
@@ -32,6 +33,28 @@ class Later(Exception):
 
 class Refused(Exception):
     """A problem that remains."""
+
+
+def read_product(text):
+    """Returns what the program needs of a document; None for `./earshot sinks test`."""
+    try:
+        item = json.loads(text)
+        if item.get("test"):
+            return None
+        record = item["value"] or {}
+        sums = [one["Value"].lower() for one in record.get("Checksum") or [] if one.get("Algorithm") == "MD5"]
+        product = SimpleNamespace(id=item["productId"], name=item["productName"] or "")
+        product.is_deleted, product.is_offline = item["event"] == "deleted", record.get("Online") is False
+        product.md5, product.size = sums[0] if sums else None, max(0, record.get("ContentLength") or 0) or None
+        product.date, product.s3_path = record.get("ModificationDate"), (record.get("S3Path") or "").strip("/")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", product.id):
+            raise Refused("The product id is invalid.")
+        is_named = re.fullmatch(rb"[^./\0][^/\0]{0,200}", product.name.encode())
+        if not product.is_deleted and not (record and is_named):
+            raise Refused("The notification has no record, or an invalid product name.")
+        return product
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Refused(f"The document or its record is invalid: {error!r}") from None
 
 
 @contextlib.contextmanager
@@ -103,22 +126,45 @@ def is_right(path, size, md5):
         return hashlib.file_digest(file, "md5").hexdigest() == md5.lower()
 
 
-def is_offline(record):
-    return record.get("Online") is False
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
-def finish(part, target):
-    """Gives a complete file or folder its name, on disk."""
+def sync(folder):
+    """Writes the names in a folder to the disk."""
+    opened = os.open(folder, os.O_RDONLY)
+    os.fsync(opened)
+    os.close(opened)
+
+
+def store(target, facts, download):
+    """Downloads a product, except if it is complete. `facts` differ for each version of the product.
+
+    A part has only data of its version. `.version` names the version of the target, if that exists.
+    """
+    version = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    part, note = target.with_name(f"{target.name}.{version}.part"), target.with_name(".version")
+    target.parent.mkdir(exist_ok=True)
+    for other in {*target.parent.glob("*.part")} - {part, target}:
+        remove(other)
+    if target.exists() and note.exists() and note.read_text() == version:
+        return
+    download(part)
+    note.unlink(missing_ok=True)
+    remove(target)
+    sync(target.parent)
+    note.write_text(version)
     part.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    sync(target.parent)
 
 
-def open_product(options, locks, item, part, have):
+def open_product(options, locks, product, part, have):
     token = get_token(options, locks)
     for attempt in (1, 2):
-        request = urllib.request.Request(f"{options.http_url}/Products({item['productId']})/$value")
+        request = urllib.request.Request(f"{options.http_url}/Products({product.id})/$value")
         # Not sent to another server after a redirect.
         request.add_unredirected_header("Authorization", f"Bearer {token}")
         if have > 0:
@@ -129,11 +175,11 @@ def open_product(options, locks, item, part, have):
             if error.code == 401 and attempt == 1:
                 token = get_token(options, locks, rejected=token)
                 continue
-            if error.code == 416:  # The part is not of this product, or too long.
+            if error.code == 416:  # The part is too long.
                 part.unlink()
             text = " ".join(error.read(200).decode("utf-8", "replace").split())
             temporary = error.code in (401, 403, 408, 416, 425, 429) or error.code >= 500
-            kind = Later if temporary or is_offline(item["value"]) else Refused
+            kind = Later if temporary or product.is_offline else Refused
             raise kind(f"The download service answered {error.code}: {text}") from None
         first = re.match(r"bytes (\d+)-", data.headers.get("Content-Range", ""))
         start = int(first[1]) if data.status == 206 and first else 0
@@ -141,21 +187,19 @@ def open_product(options, locks, item, part, have):
         return start, None if length is None else start + int(length), data
 
 
-def by_http(options, locks, item, target):
-    record, target = item["value"], target.with_name(target.name + ".zip")
-    part = target.with_name(target.name + ".part")
-    sums = [one["Value"] for one in record.get("Checksum") or [] if one.get("Algorithm") == "MD5"]
-    length = record.get("ContentLength") or 0
-    expected = length if length > 0 else None, sums[0] if sums else None
-    if is_right(target, *expected):
-        return
-    # A part can be complete: the program was killed before it was renamed.
-    if expected == (None, None) or not is_right(part, *expected):
-        append(part, lambda have: open_product(options, locks, item, part, have))
-    if not is_right(part, *expected):
-        part.unlink()
-        raise Refused("The checksum or the size of the product is wrong.")
-    finish(part, target)
+def by_http(options, locks, product, target):
+    expected = product.size, product.md5
+
+    def download(part):
+        # A part can be complete: the program was killed before it was renamed.
+        if expected == (None, None) or not is_right(part, *expected):
+            append(part, lambda have: open_product(options, locks, product, part, have))
+        if not is_right(part, *expected):
+            part.unlink()
+            raise Refused("The checksum or the size of the product is wrong.")
+
+    facts = product.md5 or [product.size, product.date]
+    store(target.with_name(target.name + ".zip"), facts, download)
 
 
 def path_of(one, prefix):
@@ -171,42 +215,40 @@ def is_object(path, one):
     return is_right(path, one["Size"], None) and (not md5 or is_right(path, None, md5[1]))
 
 
-def by_s3(client, record, target):
-    bucket, _, prefix = (record.get("S3Path") or "").strip("/").partition("/")
+def by_s3(client, product, target):
+    bucket, _, prefix = product.s3_path.partition("/")
     pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix) if prefix else []
     found = [one for page in pages for one in page.get("Contents", []) if not one["Key"].endswith("/")]
     # The names of other products can start with this one.
     objects = {path_of(one, prefix): one for one in found if (one["Key"] + "/").startswith(prefix + "/")}
     if not objects:
-        kind = Later if is_offline(record) else Refused
+        kind = Later if product.is_offline else Refused
         raise kind("The object store has no objects of the product.")
-    if all(is_object(target / path, one) for path, one in objects.items()):
-        return
-    part = target.with_name(target.name + ".part")
-    if target.exists():
-        target.replace(part)
-    for path, one in objects.items():
-        download_object(client, bucket, one, part / path)
-    finish(part, target)
+
+    def download(part):
+        for path, one in objects.items():
+            download_object(client, bucket, one, part / path)
+
+    store(target, sorted((path, one["Size"], one["ETag"]) for path, one in objects.items()), download)
 
 
 def download_object(client, bucket, one, path):
     def open_at(have):
-        more = {"Range": f"bytes={have}-"} if have > 0 else {}
-        return have, one["Size"], client.get_object(Bucket=bucket, Key=one["Key"], **more)["Body"]
+        start = have if have < one["Size"] else 0  # a complete file with a wrong checksum
+        more = {"Range": f"bytes={start}-"} if start > 0 else {}
+        found = client.get_object(Bucket=bucket, Key=one["Key"], IfMatch=one["ETag"], **more)
+        return start, one["Size"], found["Body"]
 
     if is_object(path, one):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size >= one["Size"]:
-        path.unlink()
     append(path, open_at)
     if not is_object(path, one):
         path.unlink()
         raise Refused(f"The checksum or the size of {path.name} is wrong.")
 
 
-def run(options, item):
+def run(options, product):
     options.folder.mkdir(parents=True, exist_ok=True)
     # Never closed: that would release all locks of the process.
     locks = os.open(options.folder / ".locks", os.O_RDWR | os.O_CREAT, 0o600)
@@ -217,23 +259,17 @@ def run(options, item):
         settings = Config(retries={"total_max_attempts": 1}, read_timeout=SILENCE_MAX)
         keys = json.loads(options.s3.read_text())
         client = boto3.client("s3", endpoint_url=options.s3_url, region_name="default", config=settings, **keys)
-    if item.get("test"):  # ./earshot sinks test
+    if product is None:
         return client.list_objects_v2(Bucket="eodata", MaxKeys=1) if options.s3 else get_token(options, locks)
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", item["productId"]):
-        raise Refused("The product id is invalid.")
-    place = options.folder / item["productId"].lower()
+    place = options.folder / product.id.lower()
     # After a kill of the receiver, its last program for the product can still run.
     with lock(locks, place.name):
-        if item["event"] == "deleted":
-            return shutil.rmtree(place) if place.exists() else None
-        name = item["productName"] or ""
-        if item["value"] is None or not re.fullmatch(r"[^./\0][^/\0]{0,200}", name):
-            raise Refused("The notification has no record, or an invalid product name.")
-        place.mkdir(exist_ok=True)
-        if options.s3:
-            by_s3(client, item["value"], place / name)
+        if product.is_deleted:
+            remove(place)
+        elif options.s3:
+            by_s3(client, product, place / product.name)
         else:
-            by_http(options, locks, item, place / name)
+            by_http(options, locks, product, place / product.name)
 
 
 def main():
@@ -246,7 +282,7 @@ def main():
         parser.add_argument(name, default=url)
     options = parser.parse_args()
     try:
-        run(options, json.load(sys.stdin))
+        run(options, read_product(sys.stdin.read()))
     except Exception as error:  # such as OSError: no network, full disk, missing file
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(1 if isinstance(error, Refused) else 75)

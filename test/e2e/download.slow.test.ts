@@ -5,7 +5,15 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { demoKeys, type ServiceSettingsInput } from '../../src/sandbox/settings.ts';
@@ -245,6 +253,11 @@ describe.skipIf(!hasPython)('the program', () => {
       [{ productName: '../name' }, 1, /product name/],
       [{ productName: null }, 1, /product name/],
       [{ productId: '..' }, 1, /product id/],
+      [{ productId: undefined }, 1, /invalid: KeyError\('productId'/],
+      [{ value: 'text' }, 1, /invalid: AttributeError/],
+      [{ value: { Checksum: ['text'] } }, 1, /invalid: AttributeError/],
+      [{ value: { Checksum: [{ Algorithm: 'MD5' }] } }, 1, /invalid: KeyError\('Value'/],
+      [{ value: { ContentLength: '5' } }, 1, /invalid: TypeError/],
       [{}, 1, /404: .*offline/, next('offline')],
       [{ value: offline }, 75, /404: .*offline/, next('offline')],
       [{}, 75, /429: .*Max session number 4 exceeded/, next('rateLimited')],
@@ -264,10 +277,8 @@ describe.skipIf(!hasPython)('the program', () => {
     expect(await run(command, documentOf(product))).toEqual([0, '']);
     expect(test.isComplete(product)).toBe(true);
     expect(await run(command, { test: true })).toEqual([0, '']);
-    expect(await run(command, documentOf(product, { event: 'deleted', value: null }))).toEqual([
-      0,
-      '',
-    ]);
+    const deleted = documentOf(product, { event: 'deleted', value: null });
+    expect(await run(command, deleted)).toEqual([0, '']);
     expect(existsSync(join(test.folder, product.Id))).toBe(false);
   });
 
@@ -314,6 +325,50 @@ describe.skipIf(!hasPython)('the program', () => {
     expect(await run(test.commandOf('http'), documentOf(first))).toEqual([0, '']);
     expect([test.isComplete(first), test.parts()]).toEqual([true, []]);
     expect(test.sandbox.downloads().bytes).toBe(bytes + size);
+  });
+
+  it.each<Way>(hasBoto ? ['http', 's3'] : ['http'])('mixes no versions (%s)', async (way) => {
+    const test = await openDownloads();
+    const { sandbox } = test;
+    const [first = expect.fail(), other = expect.fail()] = await test.publish(2);
+    const { Id, Name } = first;
+    const target = join(test.folder, Id, Name + (way === 'http' ? '.zip' : ''));
+    const noteFile = join(test.folder, Id, '.version');
+    /** A version of the first product. Over S3, it has the objects of a product. */
+    const versionOf = (product: Product, ModificationDate: string) => ({
+      document: documentOf(first, { value: { ...product, Checksum: [], ModificationDate } }),
+      isComplete: () => test.isComplete(way === 'http' ? first : { ...product, Id, Name }),
+    });
+    const [old, next] = [versionOf(first, '1'), versionOf(other, '2')];
+    const runWith = async (version: typeof old, expected = version) => {
+      const { bytes } = sandbox.downloads();
+      const [code] = await run(test.commandOf(way), version.document);
+      return [code, expected.isComplete(), sandbox.downloads().bytes - bytes];
+    };
+    const cut = () => void sandbox.service.change({ nextDownloads: { connectionCut: 1 } });
+    const begun = size / (way === 'http' ? 2 : 20);
+
+    cut();
+    expect(await runWith(old)).toEqual([75, false, begun]);
+    // The content of the old version, of which a range would be the rest.
+    const part = join(test.folder, String(test.parts()[0]));
+    if (way === 's3') mkdirSync(join(part, 'measurement'));
+    writeFileSync(way === 's3' ? join(part, 'measurement/data.dat') : part, 'old');
+    expect(await runWith(next)).toEqual([0, true, size]);
+    if (way === 's3') writeFileSync(join(target, 'removed.dat'), 'only in this version');
+    cut();
+    expect(await runWith(old, next)).toEqual([75, true, begun]);
+    expect(await runWith(old)).toEqual([0, true, size - begun]);
+    expect(existsSync(join(target, 'removed.dat'))).toBe(false);
+    // A kill before the part is renamed, after and before the version is written.
+    for (const note of [readFileSync(noteFile), '']) {
+      renameSync(target, part);
+      writeFileSync(noteFile, note);
+      expect(await runWith(old)).toEqual([0, true, 0]);
+    }
+    writeFileSync(noteFile, 'unknown');
+    expect(await runWith(old)).toEqual([0, true, size]);
+    expect(test.parts()).toEqual([]);
   });
 
   it('waits for another one with the same product', async () => {

@@ -21,7 +21,7 @@ export async function startAirflow() {
   const tokens = new Set<string>();
   const counts = { logins: 0, conflicts: 0 };
   /** Replaces answers, as a proxy does. `isNew` is true if the request started a run. */
-  let proxy: (isNew: boolean) => Answer | null = () => null;
+  let proxy: (isNew: boolean, path: string) => Answer | null = () => null;
 
   const logIn = (body: unknown): Answer => {
     if (JSON.stringify(body) !== JSON.stringify(login)) return refusal(401, 'Invalid credentials');
@@ -53,7 +53,7 @@ export async function startAirflow() {
     const body: unknown = JSON.parse(request.body);
     const before = runs.size;
     const answer = request.path === '/auth/token' ? logIn(body) : trigger(request, body);
-    return proxy(runs.size > before) ?? answer;
+    return proxy(runs.size > before, request.path) ?? answer;
   });
   return {
     ...{ url, runs, counts, login: Object.values(login).join('\n') },

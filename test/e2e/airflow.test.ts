@@ -31,13 +31,22 @@ const smallOf = (id: string) => {
   return { ...small, S3Path: value.S3Path };
 };
 
+const fiftyTimesFaster = `
+import runpy, signal, sys
+signal.alarm = lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds / 50)
+sys.argv.pop(0)
+runpy.run_path(sys.argv[0])`;
+
 async function openAirflow() {
   const airflow = await startAirflow();
   const cwd = temporaryDirectory();
   const loginFile = join(cwd, 'login');
   writeFileSync(loginFile, `${airflow.login}\n`);
-  const command = (flags: string[] = [], { url = airflow.url, dag = 'products' } = {}) => [
-    ...[python, join(folder, 'start_dag_run.py'), '--url', url, '--dag', dag],
+  const command = (
+    flags: string[] = [],
+    { url = airflow.url, dag = 'products', before = [] as string[] } = {},
+  ) => [
+    ...[python, ...before, join(folder, 'start_dag_run.py'), '--url', url, '--dag', dag],
     ...['--login', loginFile, '--token', join(cwd, 'token'), ...flags],
   ];
   /** Runs the script with documents of these ids. */
@@ -93,7 +102,9 @@ describe.skipIf(!installed(python))('the script for Airflow (needs python3)', ()
       refused(/404 .*other.* was not found\n$/),
     );
     expect(await run(['1'], [], { dag: 'private' })).toEqual(refused(/403 .*private: Forbidden/));
-    expect(counts.logins).toBe(2);
+    // A missing permission replaces no token.
+    expect(await run(['1'], [], { dag: 'private' })).toEqual(refused(/403 .*private: Forbidden/));
+    expect(counts.logins).toBe(1);
     expect(await run(['n'.repeat(300)])).toEqual(refused(/422 .*rejected by database/));
     expect(runs.size).toBe(0);
     setProxy(() => ({ body: '<html>Sign in</html>' }));
@@ -104,6 +115,29 @@ describe.skipIf(!installed(python))('the script for Airflow (needs python3)', ()
     writeFileSync(loginFile, 'earshot\nother\n');
     const token = ['--token', 'no-token-yet'];
     expect(await run(['1'], token)).toEqual(refused(/login with 401: check \S+login\.\n$/));
+  });
+
+  it('logs in only once if Airflow refuses the new token, and sends three requests at most', async () => {
+    const { run, setProxy, counts } = await openAirflow();
+    let requests = 0;
+    for (const [status, logins, sum] of [
+      [401, 1, 2],
+      [403, 2, 5],
+    ] as const) {
+      setProxy((_, path) => {
+        requests += 1;
+        return path === '/auth/token' ? null : { status, body: { detail: 'Invalid JWT token' } };
+      });
+      expect(await run(['1'])).toMatchObject({ code: 1 });
+      expect([counts.logins, requests]).toEqual([logins, sum]);
+    }
+  });
+
+  it('requests a retry when its time has passed', async () => {
+    const { run, setProxy } = await openAirflow();
+    setProxy(() => 'hang');
+    const late = { code: 75, err: 'Airflow did not answer in time.\n' };
+    expect(await run(['1'], [], { before: ['-c', fiftyTimesFaster] })).toEqual(late);
   });
 
   it('requests a retry while Airflow is unavailable', async () => {

@@ -64,8 +64,11 @@ def token_after(refused):
         token = file.read()
         is_stored = token not in ("", refused)
         if not is_stored:
-            with open(options.login) as login:
-                username, password = login.read().splitlines()[:2]
+            try:
+                with open(options.login) as login:
+                    username, password = login.read().splitlines()[:2]
+            except (OSError, ValueError):
+                leave(f"{options.login} must have the user and the password, one per line.", RETRY_LATER)
             status, answer = post("/auth/token", {"username": username, "password": password}, {})
             token = answer.get("access_token")
             if not token:

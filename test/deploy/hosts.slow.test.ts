@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -54,9 +54,12 @@ async function startProgram(command: readonly string[], ready: string) {
   return printed;
 }
 
+/** The home folder of root, the same on the hosts. */
+const home = userInfo().homedir;
+
 /** Runs a script on a host, as root in the folder of `.env`. */
 function shell(container: Container, script: string): Promise<string> {
-  const env = ['env', '-i', '--chdir=/root/earshot', 'HOME=/root', `PATH=${path}`];
+  const env = ['env', '-i', `--chdir=${home}/earshot`, `HOME=${home}`, `PATH=${path}`];
   return container.run([...env, 'bash', '-ec', script]);
 }
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -65,7 +68,7 @@ const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 async function startHost(name: string, address: string, settings: string) {
   const root = join(folder, name);
   execFileSync('cp', ['-a', base, root]);
-  writeFileSync(join(root, 'root/earshot/.env'), `${settings}EARSHOT_LISTEN=${address}:443\n`);
+  writeFileSync(join(root, home, 'earshot/.env'), `${settings}EARSHOT_LISTEN=${address}:443\n`);
   writeFileSync(join(root, 'etc/ssh/sshd_config.d/address.conf'), `ListenAddress ${address}\n`);
   const container = startContainer(root, network, ['--boot', `--bind-ro=${hosts}:/etc/hosts`]);
   closers.push(container.kill);
@@ -113,8 +116,8 @@ const hookServer = `require('node:http').createServer(async (request, response) 
 beforeAll(async () => {
   if (!canRunContainers) return;
   buildRoot(base, ['systemd', 'systemd-sysv', 'dbus', 'git', 'openssh-server', 'openssh-client']);
-  execFileSync('git', ['clone', '--quiet', checkout, join(base, 'root/earshot')]);
-  const command = ['--chdir=/root/earshot', ...npmOptions(), 'bash', '-ec', download];
+  execFileSync('git', ['clone', '--quiet', checkout, join(base, home, 'earshot')]);
+  const command = [`--chdir=${home}/earshot`, ...npmOptions(), 'bash', '-ec', download];
   const { ended, printed } = startContainer(base, { enter: [] }, command);
   expect(await ended, printed()).toBe(0);
   const { caPem, files } = await writeKeyPair(folder);
@@ -123,10 +126,10 @@ beforeAll(async () => {
   for (const file of [ca, ...Object.values(files)]) {
     execFileSync('install', ['-m', '644', file, join(base, 'etc/earshot')]);
   }
-  const key = '/root/.ssh/id_ed25519';
+  const key = `${home}/.ssh/id_ed25519`;
   execFileSync('chroot', [base, 'ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', key]);
-  cpSync(join(base, `${key}.pub`), join(base, 'root/.ssh/authorized_keys'));
-  writeFileSync(join(base, 'root/.ssh/config'), 'StrictHostKeyChecking accept-new\n');
+  cpSync(join(base, `${key}.pub`), join(base, home, '.ssh/authorized_keys'));
+  writeFileSync(join(base, home, '.ssh/config'), 'StrictHostKeyChecking accept-new\n');
   lead('127.0.0.2');
   network = await openNetwork();
   closers.push(network.close);

@@ -122,7 +122,8 @@ function batchesOf(
     // A negative time: the clock was set back.
     return one.length === batch.items || waitedUs < 0 || waitedUs >= batch.waitMs * 1000;
   });
-  return [...alone, ...batches];
+  // In the order of queuing.
+  return [...alone, ...batches].toSorted(([one], [other]) => (one?.id ?? 0) - (other?.id ?? 0));
 }
 
 /**

@@ -89,7 +89,7 @@ export const sinkSchema = z
   )
   .superRefine((sink, context) => {
     const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
-    const kind: AnySinkKind | undefined = sinkKinds[kindNameOf(sink) ?? 'webhook'];
+    const kind: AnySinkKind = sinkKinds[kindNameOf(sink) ?? 'webhook'];
     for (const fault of [
       ...faults,
       ...httpFaults(sink, sink.webhook ?? sink.stac),
@@ -131,8 +131,8 @@ const kindNameOf = (sink: Partial<Record<SinkKindName, unknown>>) =>
 export type SinkInput = z.output<typeof sinkSchema>;
 
 /**
- * Returns the settings of a sink that depend on its kind. File paths are relative to the folder; problems with files are added
- * to `problems`, without their content.
+ * Returns the settings of a sink that depend on its kind. File paths are relative to the folder; problems with files are
+ * added to `problems`, without their content.
  */
 export function readTarget(
   sink: SinkInput,
